@@ -151,6 +151,7 @@ mod edit;
 mod error;
 pub mod layout;
 mod names;
+mod partial;
 mod reader;
 mod row;
 mod scan;
@@ -164,6 +165,9 @@ mod watch;
 pub mod wire;
 mod writer;
 
+use std::ops::Range;
+
+use rovelog_core::partial::{Ranges, refuse};
 use rovelog_core::reader::{Companion, Records, Texts};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, RecoverOptions, Recovery, Result, Sliced, Text,
@@ -201,6 +205,10 @@ impl Format for Rld {
         Ok(RldReader::new(bytes, options)?)
     }
 
+    fn outline(file: &dyn Ranges) -> Result<()> {
+        partial::outline(file)
+    }
+
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(RldStream::new(input, options)?)
     }
@@ -234,11 +242,17 @@ impl LogReader for RldReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        if let Some(refused) = refuse(self, &self.unread, select) {
+            return Box::new(std::iter::once(Err(refused)));
+        }
         Box::new(self.records_in_order(select).map(Ok))
     }
 
     #[cfg(feature = "arrow")]
     fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        if let Some(refused) = refuse(self, &self.unread, select) {
+            return Err(refused);
+        }
         let topic = &self.topics[topic.index()];
         let options = ColumnOptions::physical();
         Ok(Box::new(self.of_topic(topic)?.batches_as(&topic.name, select, &options)?))
@@ -258,6 +272,10 @@ impl LogReader for RldReader {
             )
         };
         Some(reader.channels().iter().map(line).collect())
+    }
+
+    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
+        Some(self.still_needed(select))
     }
 
     fn diagnostics(&self) -> &Diagnostics {

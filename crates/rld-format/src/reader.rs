@@ -4,6 +4,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
+use rovelog_core::partial::Unread;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, Record, Select, Topic, TopicId};
 
 use crate::clock::{Blocks, ClockReport, TimeMap, TimeOptions};
@@ -32,6 +33,8 @@ pub struct RldReader {
     pub(crate) topics: Vec<Topic>,
     pub(crate) info: LogInfo,
     pub(crate) diagnostics: Diagnostics,
+    /// The ranges of the first file that were not read.
+    pub(crate) unread: Unread,
     pub(crate) ambient: Option<Box<RldReader>>,
 }
 

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use rovelog_core::partial::Unread;
 use rovelog_core::reader::Companion;
 use rovelog_core::{Bytes, Diagnostics, ReadOptions, Topic};
 
@@ -14,6 +15,7 @@ use crate::row::{Row, Table};
 use crate::state::{self, AMBIENT, Known, unix};
 use crate::validate::{Validated, validate};
 use crate::watch::Watch;
+use crate::wire::BLOCK_TIMES_LEN;
 
 /// Validates a file in memory.
 pub(crate) fn validated(bytes: &[u8]) -> Result<Validated, RldError> {
@@ -150,6 +152,8 @@ pub(crate) struct Opening {
     tracker: Tracker,
     watch: Watch,
     diagnostics: Diagnostics,
+    /// Of the first file; others are read whole.
+    unread: Unread,
     rows: u64,
     size: u64,
     gaps: (u64, i128),
@@ -181,6 +185,7 @@ impl Opening {
             tracker,
             watch,
             diagnostics: options.diagnostics(),
+            unread: options.unread.clone(),
             rows: 0,
             size: 0,
             gaps: (0, 0),
@@ -236,11 +241,16 @@ impl Opening {
     fn blocks_of(&mut self, part: &Part, number: usize) {
         let Some(table) = &self.table else { return };
         let layout = &table.layout;
+        let is_unread = |range: Range<u64>| number == 0 && self.unread.touches(&range);
         for block in 0..layout.blocks(part.rows) {
             let Some(block_times) = layout.block_times(&part.bytes, block) else { break };
             let at = layout.block_at(block);
             let row = part.row + block * layout.block_rows;
             let rows = layout.block_rows.min(part.rows - block * layout.block_rows);
+            if is_unread(at..at + BLOCK_TIMES_LEN) {
+                self.tracker.pass(rows);
+                continue;
+            }
             let diagnostics = &mut self.diagnostics;
             let mut note = |rule, range, text: String| {
                 diagnostics
@@ -249,6 +259,10 @@ impl Opening {
             let noticed = self.tracker.block(part.base + at, block_times, row, rows, &mut note);
             for row in row..(row + rows).min(self.watch.until) {
                 let at = layout.row_at(row - part.row);
+                if is_unread(at..at + layout.row as u64) {
+                    self.watch.pass(&mut note);
+                    break;
+                }
                 let bytes = part.slice(at, at + layout.row as u64);
                 self.watch.row(row, part.base + at, Row::new(bytes, table), &mut note);
             }
@@ -264,7 +278,9 @@ impl Opening {
     pub(crate) fn finish(mut self) -> RldReader {
         let diagnostics = &mut self.diagnostics;
         self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let Self { validated, table, mut topic, parts, blocks, diagnostics, rows, size, gaps, .. } = self;
+        let Self {
+            validated, table, mut topic, parts, blocks, diagnostics, unread, rows, size, gaps, ..
+        } = self;
         // Each row of an ambient file has the block times of the data that it was read with.
         let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
         let times = blocks.map(TimeOptions::new(axis, TimeBase::Unix));
@@ -282,6 +298,7 @@ impl Opening {
             blocks: blocks.list.len() as u64,
             parts: parts.len(),
             gaps,
+            is_whole: unread.is_empty(),
             first,
             last,
             diagnostics: &diagnostics,
@@ -299,6 +316,7 @@ impl Opening {
             topics: vec![topic],
             info,
             diagnostics,
+            unread,
             ambient: None,
         }
     }

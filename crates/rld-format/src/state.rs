@@ -26,6 +26,8 @@ pub(crate) struct Known<'a> {
     pub(crate) parts: usize,
     /// Number of gaps, and their nanoseconds.
     pub(crate) gaps: (u64, i128),
+    /// Whether all block times were read.
+    pub(crate) is_whole: bool,
     pub(crate) first: Option<i64>,
     pub(crate) last: Option<i64>,
     pub(crate) diagnostics: &'a Diagnostics,
@@ -133,6 +135,7 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
     }
     let (gaps, nanos) = known.gaps;
     let gap_text = match gaps {
+        _ if !known.is_whole => "not checked".to_owned(),
         0 => "none".to_owned(),
         n => format!(
             "{n}, {} s missing",
@@ -148,11 +151,8 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
         ));
     }
     let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
-    details.push(Detail::new(
-        "gaps",
-        gap_text,
-        Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]),
-    ));
+    let gaps = Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]);
+    details.push(Detail::new("gaps", gap_text, if known.is_whole { gaps } else { Value::Null }));
     details.push(channels(known.validated));
     let comment = known.validated.header.comment_text();
     let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
@@ -167,7 +167,7 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
         details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
     }
     details.push(Detail::hidden("software", Value::Text(known.validated.version.software.to_owned())));
-    details.extend(known.report.map(|report| clock(report, true_rate(rate))));
+    details.extend(known.report.filter(|_| known.is_whole).map(|report| clock(report, true_rate(rate))));
     details
 }
 

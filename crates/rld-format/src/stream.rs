@@ -242,6 +242,7 @@ impl<R: Read + Send> LogStream for RldStream<R> {
 
     fn info(&self) -> LogInfo {
         state::info(&Known {
+            is_whole: true,
             validated: &self.validated,
             size: self.input.source.window().end(),
             rows: self.rows,

@@ -128,6 +128,14 @@ impl Watch {
         }
     }
 
+    /// Passes rows that were not read: no jump of values is known across them.
+    pub(crate) fn pass(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
+        for wrap in &mut self.wraps {
+            wrap.close(&mut note);
+            wrap.last = None;
+        }
+    }
+
     /// Reports what remains after the last row.
     pub(crate) fn end(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
         self.wraps.iter_mut().for_each(|wrap| wrap.close(&mut note));

@@ -27,6 +27,9 @@ pub enum BagError {
         /// The version as the file has it: `2.0`.
         version: String,
     },
+    /// Parts of a bag whose index does not tell what is in the others.
+    #[error("this bag has no usable index: what is in it is known only when all of it is read")]
+    PartlyRead,
     /// A record from a pipe that is too large to hold.
     #[error("a record of {len} bytes at byte {at}: a pipe is read with at most {limit} bytes in memory")]
     RecordTooLarge {
@@ -109,6 +112,7 @@ impl BagError {
                 Some(0),
                 Some("V2.0, V1.2, V1.1 and V1.0 are supported; no tool for this version is known"),
             ),
+            Self::PartlyRead => (ErrorKind::PartlyRead, None, None),
             Self::RecordTooLarge { at, .. } => {
                 (ErrorKind::LimitExceeded, Some(*at), Some("save the pipe as a file and open that"))
             }

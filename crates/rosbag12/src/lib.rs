@@ -155,7 +155,9 @@ pub mod wire;
 mod writer;
 
 use std::io::Write;
+use std::ops::Range;
 
+use rovelog_core::partial::{Ranges, refuse};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, RecoverOptions, Recovery, Result,
@@ -192,6 +194,10 @@ impl Format for Rosbag {
         Ok(BagReader::new(bytes, &BagOptions::from(options))?)
     }
 
+    fn outline(file: &dyn Ranges) -> Result<()> {
+        v2::partial::outline(file)
+    }
+
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(BagStream::new(input, &BagOptions::from(options))?)
     }
@@ -219,6 +225,9 @@ impl LogReader for BagReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        if let Some(refused) = refuse(self, &self.options.read.unread, select) {
+            return Box::new(std::iter::once(Err(refused)));
+        }
         if self.scanner.v2.is_some() {
             return Box::new(self.chunked_in_time(select).map(Ok));
         }
@@ -227,6 +236,9 @@ impl LogReader for BagReader {
 
     #[cfg(feature = "arrow")]
     fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        if let Some(refused) = refuse(self, &self.options.read.unread, select) {
+            return Err(refused);
+        }
         Ok(Box::new(self.topic_batches(topic, select)?))
     }
 
@@ -240,6 +252,10 @@ impl LogReader for BagReader {
         let own = own.filter(|text| !text.is_empty() || connection.definition().is_none());
         let text = own.or_else(|| connection.definition().map(|definition| &*definition.text))?;
         Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
+        self.still_needed(select)
     }
 
     fn diagnostics(&self) -> &Diagnostics {

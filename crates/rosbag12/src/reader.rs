@@ -50,6 +50,9 @@ impl BagReader {
         if scanner.version == Version::V2_0 {
             return Self::chunked(bytes, scanner, options);
         }
+        if !options.read.unread.is_empty() {
+            return Err(BagError::PartlyRead);
+        }
         let mut index = Index::default();
         let window = Window::whole(&bytes);
         let take = |index: &mut Index, met: crate::scan::Met, tables: &mut Tables| {
@@ -81,10 +84,14 @@ impl BagReader {
     fn chunked(bytes: Bytes, mut scanner: Scanner, options: &BagOptions) -> Result<Self, BagError> {
         let begin = || Scanner::start(&bytes[..bytes.len().min(Scanner::START)], options);
         let mut index = Index::default();
+        let unread = &options.read.unread;
         let by_index = !options.read.read_all
             && options.read.packing.is_none()
-            && scanner.read_index(&bytes).is_some()
-            && scanner.chunked().cost() >= options.indexed_from;
+            && scanner.read_index(&bytes, unread).is_some()
+            && (scanner.chunked().cost() >= options.indexed_from || !unread.is_empty());
+        if !unread.is_empty() && !by_index {
+            return Err(BagError::PartlyRead);
+        }
         if by_index {
             scanner.believe_index();
         } else {
@@ -101,7 +108,8 @@ impl BagReader {
 
     /// Returns the same bag with all that is in it read, if it was opened by its index.
     pub(crate) fn whole(&self) -> &Self {
-        if !self.scanner.v2.as_ref().is_some_and(|state| state.is_by_index) {
+        let is_by_index = self.scanner.v2.as_ref().is_some_and(|state| state.is_by_index);
+        if !is_by_index || !self.options.read.unread.is_empty() {
             return self;
         }
         self.whole.get_or_init(|| {

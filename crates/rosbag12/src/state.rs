@@ -27,9 +27,10 @@ impl Scanner {
         let mut info = LogInfo::new(self.version.name(), size);
         info.set_state(&self.diagnostics, &rules::CUT);
         let time = |nanos| Timestamp::new(nanos, self.tables.clock);
-        info.start = self.starts().map(time);
-        info.end =
-            self.tables.connections.iter().filter_map(Connection::span).map(|(_, max)| max).max().map(time);
+        let unread = self.v2.as_ref().and_then(|state| state.unread_span);
+        let ends = self.tables.connections.iter().filter_map(Connection::span).map(|(_, max)| max);
+        info.start = self.starts().into_iter().chain(unread.map(|(start, _)| start)).min().map(time);
+        info.end = ends.chain(unread.map(|(_, end)| end)).max().map(time);
         info.data.clone_from(&self.data);
         info.records = self.tables.connections.iter().map(|c| c.stats.count).sum();
         info.details = self.details();

@@ -53,9 +53,9 @@ impl Connection {
         self.stats.latched
     }
 
-    /// Returns the lowest and the highest stamp, nanoseconds; `None` without messages.
+    /// Returns the lowest and the highest stamp, nanoseconds; `None` without messages that were read.
     pub fn span(&self) -> Option<(i64, i64)> {
-        (self.stats.count > 0).then_some((self.stats.min, self.stats.max))
+        (self.stats.min <= self.stats.max).then_some((self.stats.min, self.stats.max))
     }
 }
 

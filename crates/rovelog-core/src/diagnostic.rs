@@ -137,6 +137,7 @@ pub struct Diagnostics {
     counts: BTreeMap<&'static str, u64>,
     ledger: Ledger,
     per_kind: usize,
+    unread: u64,
 }
 
 impl Diagnostics {
@@ -167,6 +168,16 @@ impl Diagnostics {
             let at = self.list.partition_point(|d| d.range.start <= range.start);
             self.list.insert(at, Diagnostic { rule, range, message: message() });
         }
+    }
+
+    /// Sets how many bytes of the file are not read.
+    pub(crate) fn set_unread(&mut self, bytes: u64) {
+        self.unread = bytes;
+    }
+
+    /// Returns how many bytes of the file are not read, so that nothing is said about them.
+    pub fn unread(&self) -> u64 {
+        self.unread
     }
 
     /// Counts records that the log counts and that are not in the file.

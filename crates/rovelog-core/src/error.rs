@@ -24,6 +24,8 @@ pub enum ErrorKind {
     LimitExceeded,
     /// The caller asked for something the log does not have.
     InvalidArgument,
+    /// What was asked for is in parts of the file that were not read.
+    PartlyRead,
 }
 
 impl ErrorKind {
@@ -37,6 +39,7 @@ impl ErrorKind {
             Self::Unsupported => "unsupported",
             Self::LimitExceeded => "limit_exceeded",
             Self::InvalidArgument => "invalid_argument",
+            Self::PartlyRead => "partly_read",
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::{DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, 
 pub enum State {
     /// Every byte was read.
     Complete,
+    /// Parts of a remote file were not read; nothing is wrong with the others.
+    NotChecked,
     /// The recording breaks off; everything before the cut was read.
     Truncated,
     /// Something inside could not be read.
@@ -19,6 +21,7 @@ impl State {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
+            Self::NotChecked => "not_checked",
             Self::Truncated => "truncated",
             Self::Damaged => "damaged",
         }
@@ -49,6 +52,11 @@ pub struct LogInfo {
     pub utc: Option<UtcOffset>,
     /// The number of records on all topics.
     pub records: u64,
+    /// The bytes of a remote file that were not read.
+    pub unread: u64,
+    /// Whether counts and times are those of the parts that were read: the log has at least these
+    /// records. False where an index tells of the others.
+    pub at_least: bool,
     /// The number of diagnostics of all kinds.
     pub problems: u64,
     /// The bytes that could not be read.
@@ -70,6 +78,8 @@ impl LogInfo {
             data: None,
             utc: None,
             records: 0,
+            unread: 0,
+            at_least: false,
             problems: 0,
             lost: Ledger::default(),
             details: Vec::new(),
@@ -84,7 +94,9 @@ impl LogInfo {
         self.problems = diagnostics.total();
         let cuts =
             diagnostics.counts().get(cut.code).copied().unwrap_or_default() + packed::cuts(diagnostics);
+        self.unread = diagnostics.unread();
         self.state = match self.lost.losses {
+            0 if self.unread > 0 => State::NotChecked,
             0 => State::Complete,
             losses if losses == cuts => State::Truncated,
             _ => State::Damaged,

@@ -29,6 +29,7 @@ pub mod order;
 #[doc(hidden)]
 pub mod output;
 pub mod packed;
+pub mod partial;
 #[doc(hidden)]
 pub mod ranges;
 pub mod reader;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use crate::packed::Packing;
+use crate::partial::{Ranges, Unread};
 use crate::{
     Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
     Result, Select, Sliced, Text, Topic, TopicId, Usage,
@@ -104,14 +105,18 @@ pub struct ReadOptions {
     /// How the file was compressed that the bytes of the log come from; set by what decompresses it.
     #[doc(hidden)]
     pub packing: Option<Packing>,
+    /// The ranges of the file that were not read; set by what fetches a remote file.
+    #[doc(hidden)]
+    pub unread: Unread,
 }
 
 impl ReadOptions {
-    /// For implementations: the diagnostics of a log that is read this way; they say first how the
-    /// file is compressed.
+    /// For implementations: the diagnostics of a log that is read this way; they know how much of
+    /// the file is not read, and say first how it is compressed.
     #[doc(hidden)]
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = Diagnostics::new(&self.limits);
+        diagnostics.set_unread(self.unread.bytes());
         if let Some(packing) = &self.packing {
             packing.note(&mut diagnostics);
         }
@@ -145,6 +150,15 @@ pub trait Format {
     /// As [`open`](Self::open).
     fn open_with(bytes: Bytes, _companions: Vec<Companion>, options: &ReadOptions) -> Result<Self::Reader> {
         Self::open(bytes, options)
+    }
+
+    /// Fetches what a summary of the log needs in addition to the start and the end of its file
+    /// ([`END`](crate::partial::END) bytes each): for most formats, its header and its index.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    fn outline(_: &dyn Ranges) -> Result<()> {
+        Ok(())
     }
 
     /// Opens a log that comes from a pipe: one pass, bounded memory.
@@ -248,6 +262,13 @@ pub trait LogReader: Send + Sync {
             batches.into_iter().flatten().map(|batch| Ok((topic.id, batch?)))
         };
         Box::new(topics.into_iter().flat_map(batches))
+    }
+
+    /// Returns the ranges of the file that are still to be fetched before the selected records can
+    /// be read, where parts of the log were not read: none once they can, `None` where only the whole
+    /// file will do. It is asked again after each fetch.
+    fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
+        None
     }
 
     /// Returns the console lines in file order; `None` where the format has no such thing.

@@ -137,7 +137,7 @@ pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr 
         ErrorKind::Io if path.is_some_and(missing) => "MissingFileError",
         ErrorKind::Io => "ReadError",
         ErrorKind::NotThisFormat => "NotALogError",
-        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::PartlyRead | ErrorKind::Unsupported => "UnsupportedError",
         _ => "UnreadableError",
     };
     raise_as(py, class, error, path)

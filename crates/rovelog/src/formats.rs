@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use rovelog_core::partial::Ranges;
 use rovelog_core::reader::Companion;
 use rovelog_core::{
     Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
@@ -66,6 +67,14 @@ macro_rules! formats {
         match format {
             $( #[cfg(feature = $feature)]
                $feature => <$krate::$format as Format>::open_with(bytes, companions, options).map(AnyLog::$variant), )*
+            _ => Err(crate::detect::not_built_in(format)),
+        }
+    }
+
+    /// Fetches what a summary of a log of a known format needs.
+    pub(crate) fn outline_known(format: &str, file: &dyn Ranges) -> Result<()> {
+        match format {
+            $( #[cfg(feature = $feature)] $feature => <$krate::$format as Format>::outline(file), )*
             _ => Err(crate::detect::not_built_in(format)),
         }
     }

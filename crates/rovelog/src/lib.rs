@@ -114,7 +114,7 @@ pub use formats::*;
 pub use mmap::{install_abort_handler, install_sigbus_handler};
 pub use open::{
     companions, from_bytes, from_bytes_as, open, open_as, open_stream, open_stream_as, open_watched,
-    open_with, refuse_device,
+    open_with, outline, refuse_device,
 };
 pub use watch::Watch;
 

@@ -4,11 +4,12 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use rovelog_core::partial::{END, Ranges};
 use rovelog_core::reader::PROBE_LEN;
 use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
 
 use crate::detect::built_in;
-use crate::formats::{from_files_as, from_known, stream_known};
+use crate::formats::{from_files_as, from_known, outline_known, stream_known};
 #[cfg(feature = "compressed")]
 use crate::packed;
 use crate::{AnyLog, FORMATS, Watch};
@@ -121,6 +122,24 @@ fn with_companions(
         companions.push((name, bytes));
     }
     from_files_as(format, bytes, companions, options)
+}
+
+/// Fetches the parts of a remote file that a summary of its log needs: its start and its end, and
+/// what the format says where the rest is. `format` is an id; `None` detects the format.
+///
+/// Returns false if only the whole file will do, because it is compressed.
+///
+/// # Errors
+/// Returns an error if the file cannot be read, or is not a log of a built-in format.
+pub fn outline(file: &dyn Ranges, format: Option<&str>) -> Result<bool> {
+    let size = file.size();
+    file.fetch(&[0..END.min(size), size.saturating_sub(END)..size])?;
+    let head = file.read(0..PROBE_LEN as u64)?;
+    match accept(&head, format)? {
+        Accepted::Log(format) => outline_known(format, file).map(|()| true),
+        #[cfg(feature = "compressed")]
+        Accepted::Packed(_) => Ok(false),
+    }
 }
 
 /// Opens a log in memory.

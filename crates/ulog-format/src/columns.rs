@@ -161,7 +161,7 @@ fn validated(scanner: &mut Scanner, data: &[u8], until: &mut u64, builders: &mut
                 let row = MetRow { series: shape.series, time, now: scanner.clock.now };
                 builders.row(&scanner.definitions, data, index(at), row);
             }
-            Ok(Step::Message { .. } | Step::Lost { .. }) => {}
+            Ok(Step::Message { .. } | Step::Lost { .. } | Step::Unread { .. }) => {}
             Ok(Step::End) => return false,
             Err(need) => {
                 *until = need.0.max(scanner.needed_from() + STRIDE);

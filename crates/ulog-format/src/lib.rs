@@ -142,6 +142,7 @@ mod error;
 mod index;
 mod layout;
 mod parameters;
+mod partial;
 mod parts;
 pub mod px4;
 mod reader;
@@ -158,7 +159,11 @@ pub mod wire;
 mod writer;
 
 use std::io::{Read, Write};
+use std::ops::Range;
 
+#[cfg(feature = "arrow")]
+use arrow_schema::ArrowError;
+use rovelog_core::partial::{Ranges, refuse};
 use rovelog_core::reader::Texts;
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, RecoverOptions, Recovery,
@@ -211,6 +216,10 @@ impl Format for Ulog {
         Ok(UlogReader::new(bytes, options)?)
     }
 
+    fn outline(file: &dyn Ranges) -> Result<()> {
+        partial::outline(file)
+    }
+
     fn stream(input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(UlogStream::new(input, options)?)
     }
@@ -238,16 +247,25 @@ impl LogReader for UlogReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        if let Some(refused) = refuse(self, self.unread(), select) {
+            return Box::new(std::iter::once(Err(refused)));
+        }
         Box::new(self.records_in_order(select).map(Ok))
     }
 
     #[cfg(feature = "arrow")]
     fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<Batches<'a>> {
+        if let Some(refused) = refuse(self, self.unread(), select) {
+            return Err(refused);
+        }
         Ok(Box::new(self.topic_batches(topic, select)?))
     }
 
     #[cfg(feature = "arrow")]
     fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
+        if let Some(refused) = refuse(self, self.unread(), select) {
+            return Box::new(std::iter::once(Err(ArrowError::from_external_error(Box::new(refused)))));
+        }
         Box::new(self.batches(select))
     }
 
@@ -257,6 +275,11 @@ impl LogReader for UlogReader {
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
         Some(self.scanner().definitions.subscriptions.get(topic.index())?.format.as_ref()?.to_string())
+    }
+
+    /// A ULog has no index: only what has no records needs nothing more.
+    fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
+        self.unread().is_empty().then(Vec::new)
     }
 
     fn diagnostics(&self) -> &Diagnostics {

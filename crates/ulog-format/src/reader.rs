@@ -5,6 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
 use rovelog_core::order::{self, Blocks, Place};
+use rovelog_core::partial::Unread;
 use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{
     Bytes, DataSpan, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
@@ -44,21 +45,21 @@ struct Scanned {
 impl Scanned {
     /// Scans the log; once more where times far behind its data have moved the log time, without
     /// them.
-    fn new(bytes: &[u8], start: impl Fn() -> Scanner) -> Self {
-        let first = Self::scan(bytes, start(), None);
+    fn new(bytes: &[u8], unread: &Unread, start: impl Fn() -> Scanner) -> Self {
+        let first = Self::scan(bytes, unread, start(), None);
         let Some(data) = first.info.data.clone() else { return first };
         if first.info.end.is_none_or(|end| end.nanos <= data.end.nanos) {
             return first;
         }
         let end = first.info.end;
         drop(first);
-        let mut again = Self::scan(bytes, start(), Some(data));
+        let mut again = Self::scan(bytes, unread, start(), Some(data));
         again.info.end = end;
         again
     }
 
-    /// Scans the log. `data` is the span of its data, where it is known from a scan before.
-    fn scan(bytes: &[u8], mut scanner: Scanner, data: Option<DataSpan>) -> Self {
+    /// Scans the log, part by part where parts were not read. `data` is the span of its data, where it is known from a scan before.
+    fn scan(bytes: &[u8], unread: &Unread, mut scanner: Scanner, data: Option<DataSpan>) -> Self {
         if let Some(end) = data.as_ref().and_then(|data| u64::try_from(data.end.nanos / 1000).ok()) {
             scanner.clock = scanner.clock.until(end);
         }
@@ -67,7 +68,9 @@ impl Scanned {
         let start = scanner.clock.now;
         let mut index = Index::new(start, scanner.clock.data_end);
         let mut described = Vec::new();
-        let window = Window::whole(bytes);
+        let mut windows = unread.windows(bytes);
+        let (mut window, mut next) = windows.next().unwrap_or((Window::whole(bytes), None));
+        scanner.seams.pause(next.as_ref());
         loop {
             scanner.rows(window, |_, row| {
                 let stats = summary.stats(row.series);
@@ -105,8 +108,15 @@ impl Scanned {
                 }
                 // Data without a usable subscription is framed correctly: a second pass passes it by itself.
                 Step::Lost { rule, .. } if rule.name == "unknown_id" || rule.name == "undecodable" => {}
-                Step::Lost { at, end, .. } => index.blocks.skip(at..end),
-                Step::End => break,
+                Step::Lost { at, end, .. } | Step::Unread { at, end } => index.blocks.skip(at..end),
+                Step::End => match (next.take(), windows.next()) {
+                    (Some(unread), Some(part)) => {
+                        (window, next) = part;
+                        scanner.resume(unread.end);
+                        scanner.seams.pause(next.as_ref());
+                    }
+                    _ => break,
+                },
             }
         }
         index.finish(&scanner.definitions, bytes.len() as u64);
@@ -129,13 +139,18 @@ impl UlogReader {
         Ok(Self { bytes, header, flags, options, scanned: OnceLock::new() })
     }
 
+    /// Returns the ranges of the file that were not read.
+    pub(crate) fn unread(&self) -> &Unread {
+        &self.options.unread
+    }
+
     /// Returns a scan that is behind the header.
     pub(crate) fn start(&self) -> Scanner {
         Scanner::start(&self.bytes, &self.options).expect("the header was accepted when the log was opened")
     }
 
     fn scanned(&self) -> &Scanned {
-        self.scanned.get_or_init(|| Scanned::new(&self.bytes, || self.start()))
+        self.scanned.get_or_init(|| Scanned::new(&self.bytes, &self.options.unread, || self.start()))
     }
 
     pub(crate) fn summary(&self) -> &LogInfo {

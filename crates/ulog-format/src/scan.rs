@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use rovelog_core::partial::Seams;
 use rovelog_core::scan::{self, NeedMore, Window};
 use rovelog_core::text::count;
 use rovelog_core::wire::U64Le;
@@ -33,6 +34,8 @@ pub(crate) enum Step {
     Row { at: u64, end: u64, shape: RowShape, time: RowMicros, before: u64 },
     /// Bytes that cannot be read.
     Lost { at: u64, end: u64, rule: &'static Rule },
+    /// Bytes of a message that is in part in bytes that were not read.
+    Unread { at: u64, end: u64 },
     /// The end of the file.
     End,
 }
@@ -104,6 +107,8 @@ pub(crate) struct Scanner {
     breaches: Breaches,
     /// Bytes of definitions parsed only to look ahead.
     used: u64,
+    /// The ends of the part that is scanned, of a log of which parts are read.
+    pub(crate) seams: Seams,
 }
 
 impl Scanner {
@@ -142,6 +147,7 @@ impl Scanner {
             multi_names: HashSet::new(),
             breaches: Breaches::default(),
             used: 0,
+            seams: Seams::default(),
         };
         if header.version > 1 {
             scanner.diagnostics.push(&rules::UNKNOWN_VERSION, 7..8, || {
@@ -157,6 +163,14 @@ impl Scanner {
             }
         }
         Ok(scanner)
+    }
+
+    /// Goes on with the first valid message at `at` or later; what was before was not read.
+    pub(crate) fn resume(&mut self, at: u64) {
+        self.seams.resume(at);
+        self.candidates.retain(|candidate| *candidate > at);
+        (self.at, self.last_row) = (at, None);
+        self.damage = Some(Damage { start: at, due: None, scan: Scan::from(at) });
     }
 
     /// "Must refuse to parse a log which contains unknown incompatibility bits set".
@@ -341,6 +355,10 @@ impl Scanner {
     fn lose_due(&mut self, at: u64, end: u64, rule: &'static Rule, due: Option<(u8, u64)>) -> Step {
         let last_row = self.last_row.filter(|(_, end, _)| *end == at);
         let topics = &self.definitions.topics;
+        if self.seams.touch(at, end) {
+            self.at = end;
+            return Step::Unread { at, end };
+        }
         self.diagnostics.push(rule, at..end, || match (rule.name, due) {
             ("bad_message", Some((letter, _))) => {
                 format!("the payload of this '{}' message contradicts its type", letter.escape_ascii())
@@ -490,6 +508,9 @@ impl scan::Scan for Scanner {
             while self.candidates.first().is_some_and(|candidate| *candidate <= at) {
                 let candidate = self.candidates.remove(0);
                 if candidate == at { self.appended.push(at) } else { self.ignore_offset(candidate) }
+            }
+            if self.seams.is_pause(at) {
+                return Ok(Step::End);
             }
             if window.eof && at == window.end() {
                 for candidate in std::mem::take(&mut self.candidates) {

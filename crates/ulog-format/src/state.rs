@@ -225,7 +225,10 @@ impl Summary {
         let mut times: Vec<_> = self.stats.iter().map(|stats| stats.times.intervals()).collect();
         times.resize(scanner.definitions.topics.len(), Vec::new());
         let start = i64::try_from(self.start(scanner)).unwrap_or(i64::MAX).saturating_mul(1000);
-        let data = data.or_else(|| DataSpan::of(&times, Some(start), scanner.clock.clock));
+        // Parts that were read may be far from each other.
+        let is_whole = scanner.diagnostics.unread() == 0;
+        let find = || DataSpan::of(&times, Some(start), scanner.clock.clock);
+        let data = data.or_else(|| if is_whole { find() } else { None });
         if let Some(data) = &data {
             data.settle(&times, &mut scanner.definitions.topics, &mut scanner.diagnostics);
         }
@@ -286,6 +289,7 @@ impl Summary {
         info.data.clone_from(&self.data);
         info.utc = self.utc(scanner);
         info.records = self.stats.iter().map(|stats| stats.count).sum();
+        info.at_least = info.unread > 0;
         info.details = self.details(scanner, info.records);
         info
     }
@@ -312,18 +316,26 @@ impl Summary {
         if let Some(replay) = self.text("replay") {
             details.push(Detail::new("replay", replay, Value::Text(replay.to_owned())));
         }
-        details.push(self.dropouts());
+        let is_whole = scanner.diagnostics.unread() == 0;
+        let checked = |detail: Detail| {
+            if is_whole { detail } else { Detail::new(detail.key, "not checked", Value::Null) }
+        };
+        details.push(checked(self.dropouts()));
         let (initial, changed) = (self.parameters, self.changes);
         let text = match changed {
+            _ if !is_whole => format!("{initial}; changes not checked"),
             0 => initial.to_string(),
             n => format!("{initial}, {n} changed in the log"),
         };
         details.push(Detail::new(
             "params",
             text,
-            Value::record([("initial", Value::count(initial)), ("changed", Value::count(changed))]),
+            Value::record([
+                ("initial", Value::count(initial)),
+                ("changed", if is_whole { Value::count(changed) } else { Value::Null }),
+            ]),
         ));
-        details.push(self.console());
+        details.push(checked(self.console()));
         if !scanner.appended.is_empty() {
             let offsets = scanner.appended.iter().map(|offset| Value::count(*offset)).collect();
             let text = match scanner.appended.len() {

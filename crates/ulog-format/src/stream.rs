@@ -87,7 +87,7 @@ impl<R: Read> UlogStream<R> {
                 self.summary.finish(&mut self.stream.scan, None);
                 None
             }
-            Step::Lost { .. } => None,
+            Step::Lost { .. } | Step::Unread { .. } => None,
         }
     }
 
@@ -95,7 +95,7 @@ impl<R: Read> UlogStream<R> {
     fn step(&mut self) -> Result<Step, UlogError> {
         loop {
             match self.stream.step(Source::fill)? {
-                Step::Lost { .. } => {}
+                Step::Lost { .. } | Step::Unread { .. } => {}
                 step => return Ok(step),
             }
         }

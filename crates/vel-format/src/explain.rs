@@ -48,6 +48,7 @@ impl Summary {
         (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
         info.data.clone_from(&self.data);
         info.utc = meaning.gps.utc.as_ref().map(UtcFit::offset);
+        info.at_least = info.unread > 0;
         info.records = self.topics.iter().map(|topic| topic.count).sum();
         info.set_state(&scanner.diagnostics, &rules::CUT);
         info.details = self.details(scanner, state, meaning, size);
@@ -249,6 +250,7 @@ fn index_detail(scanner: &Scanner, state: &IndexState) -> Detail {
         IndexState::Good(IndexOrigin::ProgramStart) => {
             (format!("used, {} from program start", count(entries, "entry")), Some("program_start"), None)
         }
+        IndexState::NotChecked => (format!("{}, not checked", count(entries, "entry")), None, None),
         IndexState::Rebuilt(why) => (format!("rebuilt: {why}"), None, Some(why.clone())),
     };
     let text_or_null = |text: Option<String>| text.map_or(Value::Null, Value::Text);

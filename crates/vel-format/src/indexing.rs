@@ -19,6 +19,8 @@ pub enum IndexState {
     Absent,
     /// Every entry names the right message.
     Good(IndexOrigin),
+    /// Not compared: parts of the log were not read.
+    NotChecked,
     /// Rebuilt by scanning the messages, for the given reason.
     Rebuilt(String),
 }
@@ -29,6 +31,7 @@ impl IndexState {
         match self {
             Self::Absent => "absent",
             Self::Good(_) => "used",
+            Self::NotChecked => "not_checked",
             Self::Rebuilt(_) => "rebuilt",
         }
     }

@@ -150,6 +150,7 @@ mod indexing;
 pub mod laser;
 mod locate;
 mod message;
+mod partial;
 pub mod pose;
 mod reader;
 mod scan;
@@ -163,6 +164,9 @@ pub mod wire;
 mod writer;
 
 use std::io::Write;
+use std::ops::Range;
+
+use rovelog_core::partial::{Ranges, refuse};
 
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, RecoverOptions, Recovery, Result,
@@ -200,6 +204,10 @@ impl Format for Vel {
         Ok(VelReader::salvage(bytes, options)?)
     }
 
+    fn outline(file: &dyn Ranges) -> Result<()> {
+        partial::outline(file)
+    }
+
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
         Ok(VelStream::new(input, options)?)
     }
@@ -227,17 +235,27 @@ impl LogReader for VelReader {
     }
 
     fn records<'a>(&'a self, select: &Select) -> Records<'a> {
+        if let Some(refused) = refuse(self, &self.unread, select) {
+            return Box::new(std::iter::once(Err(refused)));
+        }
         let places = self.selected(select);
         Box::new(places.filter_map(|place| self.record(&self.entries[place])).map(Ok))
     }
 
     #[cfg(feature = "arrow")]
     fn topic_columns<'a>(&'a self, topic: TopicId, select: &Select) -> Result<rovelog_core::Batches<'a>> {
+        if let Some(refused) = refuse(self, &self.unread, select) {
+            return Err(refused);
+        }
         Ok(Box::new(self.topic_batches(topic, select)?))
     }
 
     fn topic_definition(&self, topic: TopicId) -> Option<String> {
         self.summary.topics.get(topic.index())?.schema.as_deref().map(schema::definition)
+    }
+
+    fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
+        self.still_needed(select)
     }
 
     fn diagnostics(&self) -> &Diagnostics {

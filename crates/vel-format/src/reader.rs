@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rovelog_core::partial::Unread;
 use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{Bytes, Clock, LogInfo, LogReader as _, ReadOptions, Record, Select, Timestamp, Topic};
 
@@ -64,6 +65,8 @@ pub struct VelReader {
     #[cfg(feature = "arrow")]
     by_topic: std::sync::OnceLock<ByTopic>,
     pub(crate) parts: Vec<Part>,
+    /// The ranges of the file that were not read.
+    pub(crate) unread: Unread,
     pub(crate) summary: Summary,
     index: IndexState,
     meaning: Meaning,
@@ -93,7 +96,9 @@ impl VelReader {
     fn with(bytes: Bytes, options: &ReadOptions, salvage: bool) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
         let rules = Rules { options: options.clone(), types, salvage };
-        let window = Window::whole(&bytes);
+        let file = bytes.clone();
+        let mut windows = rules.options.unread.windows(&file);
+        let (mut window, mut next) = windows.next().unwrap_or((Window::whole(&file), None));
         let mut scanner = match Scanner::start(window, &rules) {
             Ok(scanner) => scanner,
             Err(NoStart::Refused(error)) => return Err(error),
@@ -102,6 +107,7 @@ impl VelReader {
         if !scanner.start.magic && scanner.start.evidence.exact == 0 {
             return Err(VelError::NotVel);
         }
+        scanner.seams.pause(next.as_ref());
         let mut summary = Summary::new(&scanner);
         let (mut entries, mut parts) = (Vec::new(), Vec::new());
         let mut sorted = true;
@@ -118,7 +124,14 @@ impl VelReader {
                     sorted &= last <= nanos;
                     last = nanos;
                 }
-                Step::End => break,
+                Step::End => match (next.take(), windows.next()) {
+                    (Some(unread), Some(part)) => {
+                        (window, next) = part;
+                        scanner.resume(unread.end);
+                        scanner.seams.pause(next.as_ref());
+                    }
+                    _ => break,
+                },
                 step => parts.extend(summary.part(&step)),
             }
         }
@@ -133,6 +146,7 @@ impl VelReader {
             #[cfg(feature = "arrow")]
             by_topic: std::sync::OnceLock::new(),
             parts,
+            unread: options.unread.clone(),
             summary,
             index,
             meaning,
@@ -362,7 +376,7 @@ impl Summary {
                 (at..at + 4, PartKind::Terminator)
             }
             Step::Tail { at, end } => (at..end, PartKind::Tail),
-            Step::Message { .. } | Step::End => return None,
+            Step::Message { .. } | Step::Unread { .. } | Step::End => return None,
         };
         Some(Part { range, what })
     }

@@ -7,6 +7,7 @@ use rovelog_core::text::count;
 use std::sync::Arc;
 
 use rovelog_core::layout::Fit;
+use rovelog_core::partial::Seams;
 use rovelog_core::scan::{NeedMore, Scan, Window};
 use rovelog_core::{Diagnostics, ReadOptions, Rule};
 use zerocopy::FromBytes as _;
@@ -29,6 +30,8 @@ pub(crate) enum Step {
     Invalid { at: u64, end: u64 },
     /// Bytes that cannot be read.
     Lost { at: u64, end: u64, rule: &'static Rule },
+    /// Bytes of a message that is in part in bytes that were not read.
+    Unread { at: u64, end: u64 },
     /// The header and index of another log in the same file.
     Joined { at: u64, end: u64 },
     /// The end mark.
@@ -92,6 +95,8 @@ pub(crate) struct Scanner {
     /// Set after an end mark.
     behind: Option<Behind>,
     done: bool,
+    /// The ends of the part that is scanned, of a log of which parts are read.
+    pub(crate) seams: Seams,
 }
 
 impl Scan for Scanner {
@@ -113,6 +118,9 @@ impl Scan for Scanner {
             return self.search(window);
         }
         let at = self.at;
+        if self.seams.is_pause(at) {
+            return Ok(Step::End);
+        }
         let validator = self.validator(window);
         let cut = match validator.look(at)? {
             Look::Whole { end, header, data } => {
@@ -168,10 +176,18 @@ impl Scanner {
             tail: None,
             behind: None,
             done: false,
+            seams: Seams::default(),
             start,
         };
         scanner.note_start();
         Ok(scanner)
+    }
+
+    /// Goes on with the first valid message at `at` or later; what was before was not read.
+    pub(crate) fn resume(&mut self, at: u64) {
+        self.seams.resume(at);
+        (self.at, self.done, self.tail) = (at, false, None);
+        self.damage = Some(Damage { start: at, next: at, cut: false });
     }
 
     fn note_start(&mut self) {
@@ -262,6 +278,9 @@ impl Scanner {
 
     fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
         self.at = end;
+        if self.seams.touch(at, end) {
+            return Step::Unread { at, end };
+        }
         self.diagnostics.push(rule, at..end, || {
             if rule == &rules::CUT {
                 format!("the message at byte {at} is cut by the end of the file, byte {end}")

@@ -288,11 +288,16 @@ impl Summary {
     /// Infers and reports what is only known at the end of the log.
     pub(crate) fn finish(&mut self, scanner: &mut Scanner) -> (IndexState, Meaning) {
         let times: Vec<_> = self.times.iter().map(Spread::intervals).collect();
-        self.data = DataSpan::of(&times, None, Clock::LogStart);
+        // Parts that were read may be far from each other.
+        let is_whole = scanner.diagnostics.unread() == 0;
+        self.data = if is_whole { DataSpan::of(&times, None, Clock::LogStart) } else { None };
         if let Some(data) = &self.data {
             data.settle(&times, &mut self.topics, &mut scanner.diagnostics);
         }
-        let state = self.index_state(scanner);
+        let state = match self.index_state(scanner) {
+            IndexState::Good(_) | IndexState::Rebuilt(_) if !is_whole => IndexState::NotChecked,
+            state => state,
+        };
         if let IndexState::Rebuilt(why) = &state {
             let end = scanner.start.index_end.max(12);
             scanner.diagnostics.push(&rules::INDEX_REBUILT, 8..end, || why.clone());

@@ -79,6 +79,8 @@ pub(crate) struct Tracker {
     anchor: Option<Anchor>,
     negative: bool,
     implausible: bool,
+    /// Whether blocks were passed since the last one.
+    passed: bool,
 }
 
 impl Tracker {
@@ -94,6 +96,16 @@ impl Tracker {
             anchor,
             negative: false,
             implausible: false,
+            passed: false,
+        }
+    }
+
+    /// Passes a block of `rows` rows that was not read. Where the clocks did not go on as the rows
+    /// did meanwhile, no place is known and nothing is noted.
+    pub(crate) fn pass(&mut self, rows: u64) {
+        if let Some(before) = &mut self.before {
+            before.rows += rows;
+            self.passed = true;
         }
     }
 
@@ -133,7 +145,9 @@ impl Tracker {
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
         let noticed = self.compare(realtime, monotonic);
+        let is_next = !std::mem::take(&mut self.passed);
         match noticed {
+            _ if !is_next => {}
             Noticed::Gap { nanos, blocks } => {
                 let text =
                     format!("{nanos} ns are missing before row {row}, about {}", count(blocks, "block"));

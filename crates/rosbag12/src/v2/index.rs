@@ -1,6 +1,7 @@
 //! The index of a bag of V2.0: how it agrees with what is there, and opening by it alone.
 
 use rovelog_core::Bytes;
+use rovelog_core::partial::Unread;
 use rovelog_core::scan::Window;
 use rovelog_core::text::count;
 
@@ -141,7 +142,8 @@ impl Scanner {
     /// fill the file to its end, the bag header counts them right, and chunks with their index data
     /// fill it up to there. Nothing is unpacked, and of index data the first and last entry is
     /// read.
-    pub(crate) fn read_index(&mut self, bytes: &Bytes) -> Option<()> {
+    /// Chunks that were not read are taken as their chunk info says.
+    pub(crate) fn read_index(&mut self, bytes: &Bytes, unread: &Unread) -> Option<()> {
         self.v2 = Some(Box::new(State { is_by_index: true, ..State::default() }));
         self.chunked_mut().begin_section();
         let window = Window::whole(bytes);
@@ -153,6 +155,9 @@ impl Scanner {
         let found = record(first)?;
         let Header::BagHeader(header) = found.header else { return None };
         let index_pos = header.index_pos.get();
+        if unread.touches(&(index_pos..window.end())) {
+            return None;
+        }
         if index_pos < found.end() || index_pos >= window.end() || self.line.crlf {
             return None;
         }
@@ -172,7 +177,10 @@ impl Scanner {
         let mut at = found.end();
         let mut number = 0;
         while at < index_pos {
-            at = self.read_chunk_index(window, at, number)?;
+            at = match self.unread_chunk(at, index_pos, unread) {
+                Some(next) => self.believe_chunk(at, next, number)?,
+                None => self.read_chunk_index(window, at, number)?,
+            };
             number += 1;
         }
         let state = self.chunked();
@@ -192,6 +200,7 @@ impl Scanner {
     /// Settles a bag of which the index alone was read.
     pub(crate) fn believe_index(&mut self) {
         self.settle_origins();
+        let is_whole = self.chunked().unread_span.is_none();
         for number in 0..self.tables.connections.len() {
             let id = u32::try_from(number).expect("connections are limited");
             self.tables.resolve(id);
@@ -199,6 +208,10 @@ impl Scanner {
             let topic = &mut self.tables.topics[number];
             // No one has looked.
             (topic.in_order, topic.bytes_known) = (topic.count < 2, topic.count == 0);
+            if !is_whole {
+                // Chunk info tells the times of chunks, not of topics.
+                (topic.first, topic.last) = (None, None);
+            }
             self.tables.note(number, &mut self.diagnostics);
         }
     }
@@ -236,11 +249,19 @@ impl Scanner {
         }
         entries.sort_unstable();
         let state = self.v2.as_deref_mut()?;
-        let info = &state.infos[*state.infos_at.get(&(0, at))?];
-        let span = (info.start.nanos(), info.end.nanos());
-        if info.counts != entries {
+        if state.infos[*state.infos_at.get(&(0, at))?].counts != entries {
             return None;
         }
+        state.chunks[number].unpacked = size.into();
+        self.count_chunk(at, number)?;
+        Some(next)
+    }
+
+    /// Counts the messages of a chunk as its chunk info says, after those of its connections.
+    pub(super) fn count_chunk(&mut self, at: u64, number: usize) -> Option<()> {
+        let state = self.v2.as_deref_mut()?;
+        let info = &state.infos[*state.infos_at.get(&(0, at))?];
+        let span = (info.start.nanos(), info.end.nanos());
         let mut counts: Vec<(u32, u64, u64)> = Vec::new();
         for (id, count) in &info.counts {
             let origin = state.ids[0].get(*id)?;
@@ -260,9 +281,8 @@ impl Scanner {
         chunk.messages = counts.iter().map(|(.., count)| count).sum();
         chunk.span = (chunk.messages > 0).then_some(span);
         chunk.counts = counts;
-        chunk.unpacked = size.into();
         (chunk.index_agrees, chunk.info_agrees) = (Agrees::Exact, Agrees::Exact);
-        Some(next)
+        Some(())
     }
 
     /// Counts the messages that index data name, by their first and last entry.

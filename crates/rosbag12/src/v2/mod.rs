@@ -10,6 +10,7 @@ mod learn;
 mod lz4;
 mod open;
 mod order;
+pub(crate) mod partial;
 mod pass;
 mod probe;
 mod scan;

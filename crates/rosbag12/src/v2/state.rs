@@ -17,6 +17,9 @@ use crate::tables::{Publisher, usize_of};
 /// Numbers of connections for which there is a place in a list; others go into a map.
 const DENSE: usize = 1 << 16;
 
+/// The class of a chunk that was not read.
+const NOT_READ: &str = "not read";
+
 /// An origin by the number of its connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ids {
@@ -111,6 +114,8 @@ pub(crate) struct Chunk {
     pub(crate) info_agrees: Agrees,
     /// Bytes of its records that cannot be read, by place in the unpacked data.
     pub(crate) lost: Vec<(u64, u64)>,
+    /// Whether only its chunk info was read.
+    pub(crate) is_unread: bool,
 }
 
 impl Chunk {
@@ -118,6 +123,7 @@ impl Chunk {
     pub(crate) fn state(&self) -> &'static str {
         let is_plain = self.extent.compression == Some(Compression::None);
         match (self.ending, self.extent.length) {
+            _ if self.is_unread => NOT_READ,
             (Ending::Whole | Ending::Cut, Length::Unterminated) => "unterminated",
             (Ending::Whole, Length::Found) if !self.extent.headless => "data_len wrong",
             (Ending::Whole, Length::Cut) => "cut",
@@ -143,6 +149,7 @@ impl Chunk {
             index_agrees: Agrees::Absent,
             info_agrees: Agrees::Absent,
             lost: Vec::new(),
+            is_unread: false,
         }
     }
 
@@ -207,7 +214,7 @@ pub(crate) struct State {
     pub(crate) at_hand: usize,
     pub(crate) infos: Vec<Info>,
     /// Which of them is of the chunk at a position of a bag.
-    pub(crate) infos_at: HashMap<(u32, u64), usize>,
+    pub(crate) infos_at: BTreeMap<(u32, u64), usize>,
     /// The connections of the index sections: section and number.
     pub(crate) indexed: Vec<(u32, u32)>,
     /// Numbers that were met before any record said what they are.
@@ -220,6 +227,8 @@ pub(crate) struct State {
     pub(crate) records: Ops,
     /// Whether the index alone was read.
     pub(crate) is_by_index: bool,
+    /// The span of the chunks that were not read, by the index.
+    pub(crate) unread_span: Option<(i64, i64)>,
 }
 
 /// Counts by op.
@@ -254,7 +263,8 @@ impl State {
         }
         let mut kinds: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
         for chunk in &self.chunks {
-            let name = chunk.extent.compression.map_or("unknown", Compression::name);
+            let known = chunk.extent.compression.map_or("unknown", Compression::name);
+            let name = if chunk.is_unread { NOT_READ } else { known };
             let kind = kinds.entry(name).or_default();
             kind.0 += 1;
             kind.1 += chunk.extent.end - chunk.extent.data_at;
@@ -264,6 +274,7 @@ impl State {
             .iter()
             .map(|(name, (chunks, packed, unpacked))| match *name {
                 "none" => format!("{}, uncompressed", count(*chunks, "chunk")),
+                NOT_READ => format!("{}, not read", count(*chunks, "chunk")),
                 name => format!("{}, {name}: {packed} bytes hold {unpacked}", count(*chunks, "chunk")),
             })
             .collect();

@@ -1,0 +1,184 @@
+//! A log of which parts are read: the ranges of a remote file that were fetched, and those that
+//! were not.
+//!
+//! Where nothing was fetched, the bytes of the log are zeros. Readers get the list of these ranges
+//! with [`ReadOptions`](crate::ReadOptions), pass them, and count them: they are not lost, and
+//! nothing is said about what is in them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::scan::Window;
+use crate::{Error, ErrorKind, LogReader, Result, Select};
+
+/// Bytes at the start and at the end of a file that are fetched first.
+pub const END: u64 = 256 << 10;
+
+/// A file that is read by ranges.
+pub trait Ranges {
+    /// Returns the size of the file in bytes.
+    fn size(&self) -> u64;
+
+    /// Fetches these ranges, as far as they are in the file and were not fetched before.
+    ///
+    /// # Errors
+    /// Returns an error if the source refuses, has changed, or a limit is passed.
+    fn fetch(&self, ranges: &[Range<u64>]) -> Result<()>;
+
+    /// Fetches and returns a range, which is cut where the file ends.
+    ///
+    /// # Errors
+    /// As [`fetch`](Self::fetch).
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>>;
+}
+
+/// The ranges of a file that were not read, ascending and apart from each other; none of a file
+/// that is read whole.
+#[derive(Clone, Debug, Default)]
+pub struct Unread(Arc<[Range<u64>]>);
+
+impl Unread {
+    /// Returns what is left of a file of `size` bytes without the ranges in `read`.
+    pub fn behind(size: u64, read: &[Range<u64>]) -> Self {
+        let mut read: Vec<_> = read.iter().filter(|range| range.start < range.end).cloned().collect();
+        read.sort_by_key(|range| range.start);
+        let mut unread = Vec::new();
+        let mut at = 0;
+        for range in read {
+            if range.start > at {
+                unread.push(at..range.start.min(size));
+            }
+            at = at.max(range.end);
+        }
+        if at < size {
+            unread.push(at..size);
+        }
+        Self(unread.into())
+    }
+
+    /// Returns whether all of the file was read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the number of bytes.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// Returns whether some byte of `range` was not read.
+    pub fn touches(&self, range: &Range<u64>) -> bool {
+        self.first_in(range).is_some()
+    }
+
+    fn first_in(&self, range: &Range<u64>) -> Option<&Range<u64>> {
+        let next = self.0.partition_point(|unread| unread.end <= range.start);
+        self.0.get(next).filter(|unread| unread.start < range.end && range.start < range.end)
+    }
+
+    /// Returns the ranges.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.0
+    }
+
+    /// Returns the bytes of `wanted` that were not read.
+    pub fn within(&self, wanted: &[Range<u64>]) -> Vec<Range<u64>> {
+        let both = |wanted: &Range<u64>, unread: &Range<u64>| {
+            wanted.start.max(unread.start)..wanted.end.min(unread.end)
+        };
+        let all = wanted.iter().flat_map(|wanted| self.0.iter().map(move |unread| both(wanted, unread)));
+        all.filter(|range| range.start < range.end).collect()
+    }
+
+    /// Returns those of `wanted` that were not read whole.
+    pub fn missing(&self, wanted: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        wanted.into_iter().filter(|range| self.touches(range)).collect()
+    }
+
+    /// Returns the windows in which a log is scanned from its start, one after the other: each ends
+    /// where the next unread range starts, which comes with it.
+    pub fn windows<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (Window<'a>, Option<Range<u64>>)> {
+        let within = |at: u64| usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
+        let last = self.0.last().is_none_or(|last| within(last.end) < bytes.len());
+        let parts: Vec<_> = self.0.iter().cloned().map(Some).chain(last.then_some(None)).collect();
+        parts.into_iter().map(move |unread| {
+            let end = unread.as_ref().map_or(bytes.len(), |range| within(range.start));
+            (Window::whole(&bytes[..end]), unread)
+        })
+    }
+}
+
+/// The ends of the part of a log that is being scanned, where other parts were not read. What
+/// touches them may belong to a record that is read in part, so nothing can be said about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seams {
+    start: u64,
+    end: u64,
+}
+
+impl Default for Seams {
+    fn default() -> Self {
+        Self { start: u64::MAX, end: u64::MAX }
+    }
+}
+
+impl Seams {
+    /// The scan goes on at `at`, behind bytes that were not read.
+    pub fn resume(&mut self, at: u64) {
+        self.start = at;
+    }
+
+    /// The scan comes to the end of a window that `next`, an unread range, follows.
+    pub fn pause(&mut self, next: Option<&Range<u64>>) {
+        self.end = next.map_or(u64::MAX, |next| next.start);
+    }
+
+    /// Returns whether the part ends at `at`, and the file does not.
+    pub fn is_pause(&self, at: u64) -> bool {
+        at == self.end
+    }
+
+    /// Returns whether bytes in which no record was found may be part of one that was not read
+    /// whole.
+    pub fn touch(&self, at: u64, end: u64) -> bool {
+        at == self.start || end == self.end
+    }
+}
+
+/// For implementations: the error of a log that is asked for records in parts that were not read.
+pub fn refuse(log: &dyn LogReader, unread: &Unread, select: &Select) -> Option<Error> {
+    if unread.is_empty() || log.needed(select).is_some_and(|needed| needed.is_empty()) {
+        return None;
+    }
+    let why = "these records are in parts of the log that were not read";
+    Some(Error::new(log.format().id, ErrorKind::PartlyRead, None, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_read_is_the_rest() {
+        let unread = Unread::behind(100, &[90..100, 0..10, 5..20, 40..40, 50..60]);
+        assert_eq!(&*unread.0, [20..50, 60..90]);
+        assert_eq!(unread.bytes(), 60);
+        assert!(!unread.touches(&(0..20)) && unread.touches(&(19..21)) && !unread.touches(&(50..60)));
+        assert!(!unread.touches(&(30..30)), "an empty range has no bytes");
+        assert_eq!(unread.within(&[0..30, 55..100]), [20..30, 60..90]);
+        assert_eq!(unread.missing(vec![0..10, 10..21, 55..60, 89..95]), [10..21, 89..95]);
+        assert!(Unread::behind(10, &[0..4, 4..12]).is_empty());
+    }
+
+    #[test]
+    fn windows_end_where_unread_ranges_start() {
+        let bytes = [0; 100];
+        let ends = |read: &[Range<u64>]| {
+            let unread = Unread::behind(100, read);
+            unread.windows(&bytes).map(|(window, next)| (window.end(), next)).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&[0..10, 90..100]), [(10, Some(10..90)), (100, None)]);
+        assert_eq!(ends(&[0..10]), [(10, Some(10..100))]);
+        assert_eq!(ends(&[0..100]), [(100, None)]);
+    }
+}

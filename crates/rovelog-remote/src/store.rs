@@ -1,0 +1,161 @@
+//! The store behind an address, with its credentials, retries and time limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::path::Path;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
+use url::Position;
+
+use crate::address::Address;
+use crate::error::RemoteError;
+
+/// How remote files are read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How long a server may send nothing: 30 s.
+    pub timeout: Duration,
+    /// Most bytes that are moved in all; `None` for any number.
+    pub max_bytes: Option<u64>,
+    /// Credentials and settings of the store, as [`object_store`] names them; they win over those of
+    /// the environment.
+    pub storage: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), max_bytes: None, storage: Vec::new() }
+    }
+}
+
+/// How often a request is repeated that the server does not answer.
+pub(crate) const RETRIES: usize = 4;
+
+/// Adds what all stores have to a builder: our settings, and those of the user.
+macro_rules! built {
+    ($builder:expr, $options:expr, $allow_http:expr) => {{
+        let client = ClientOptions::new()
+            .with_timeout_disabled()
+            .with_connect_timeout($options.timeout)
+            .with_allow_http($allow_http);
+        let builder = $builder.with_client_options(client).with_retry(retries());
+        let builder = $options.storage.iter().fold(builder, |builder, (key, value)| {
+            match key.to_ascii_lowercase().parse() {
+                Ok(key) => builder.with_config(key, value),
+                Err(_) => builder,
+            }
+        });
+        Arc::new(builder.build().map_err(bad)?) as Arc<dyn ObjectStore>
+    }};
+}
+
+/// Returns the store of an address, and the place of the file in it.
+pub(crate) fn store(
+    address: &Address,
+    options: &Options,
+) -> Result<(Arc<dyn ObjectStore>, Path), RemoteError> {
+    let url = &address.url;
+    let (scheme, path) = ObjectStoreScheme::parse(url).map_err(|_| RemoteError::BadAddress)?;
+    let at = url.as_str();
+    let store = match scheme {
+        // A signed address has its credentials with it.
+        _ if address.is_signed() => return Ok((web(address, options)?, whole_path(address)?)),
+        ObjectStoreScheme::AmazonS3 => {
+            built!(AmazonS3Builder::from_env().with_url(at), options, is_plain(options, "AWS_ENDPOINT"))
+        }
+        ObjectStoreScheme::GoogleCloudStorage => {
+            built!(GoogleCloudStorageBuilder::from_env().with_url(at), options, true)
+        }
+        ObjectStoreScheme::MicrosoftAzure => {
+            let plain = is_plain(options, "AZURE_STORAGE_ENDPOINT") || is_plain(options, "AZURE_ENDPOINT");
+            built!(MicrosoftAzureBuilder::from_env().with_url(at), options, plain)
+        }
+        _ => return Ok((web(address, options)?, whole_path(address)?)),
+    };
+    Ok((store, path))
+}
+
+/// Returns the store of a web server.
+fn web(address: &Address, options: &Options) -> Result<Arc<dyn ObjectStore>, RemoteError> {
+    let url = &address.url;
+    let query = url.query().map(str::to_owned);
+    let builder = HttpBuilder::new()
+        .with_url(&url[..Position::BeforePath])
+        .with_http_connector(Signed { query: query.map(Arc::from) });
+    Ok(built!(builder, options, true))
+}
+
+fn whole_path(address: &Address) -> Result<Path, RemoteError> {
+    Path::from_url_path(address.url.path()).map_err(|_| RemoteError::BadAddress)
+}
+
+/// Returns whether the endpoint that the user has set is not encrypted.
+fn is_plain(options: &Options, name: &str) -> bool {
+    let names = [name.to_owned(), format!("{name}_URL")];
+    let set = options.storage.iter().filter(|(key, _)| {
+        let key = key.to_ascii_uppercase();
+        key.contains("ENDPOINT") && names.iter().any(|name| name.ends_with(&key))
+    });
+    let environment = names.iter().filter_map(|name| std::env::var(name).ok());
+    let mut values = set.map(|(_, value)| value.clone()).chain(environment);
+    values.any(|value| value.starts_with("http://"))
+}
+
+fn retries() -> RetryConfig {
+    let backoff = BackoffConfig {
+        init_backoff: Duration::from_millis(100),
+        max_backoff: Duration::from_secs(5),
+        base: 2.0,
+    };
+    RetryConfig { backoff, max_retries: RETRIES, retry_timeout: Duration::from_secs(60) }
+}
+
+/// An error of a builder: something is missing or wrong in the settings.
+fn bad(error: object_store::Error) -> RemoteError {
+    match RemoteError::from(error) {
+        RemoteError::Failed { why } => RemoteError::BadOptions { why },
+        other => other,
+    }
+}
+
+/// Connects to a web server, and adds the query of a signed address to each request.
+#[derive(Debug)]
+struct Signed {
+    query: Option<Arc<str>>,
+}
+
+/// Requests with a query.
+#[derive(Debug)]
+struct WithQuery {
+    client: HttpClient,
+    query: Arc<str>,
+}
+
+impl HttpConnector for Signed {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = ReqwestConnector::default().connect(options)?;
+        Ok(match &self.query {
+            Some(query) => HttpClient::new(WithQuery { client, query: Arc::clone(query) }),
+            None => client,
+        })
+    }
+}
+
+#[async_trait]
+impl HttpService for WithQuery {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if let Ok(uri) = format!("{}?{}", request.uri(), self.query).parse() {
+            *request.uri_mut() = uri;
+        }
+        self.client.execute(request).await
+    }
+}

@@ -1,0 +1,32 @@
+//! Logs of which parts are read. A ULog has no index: its head has the definitions, the rest tells
+//! only what is in it.
+
+use rovelog_core::partial::{END, Ranges};
+use rovelog_core::scan::{Scan as _, Window};
+use rovelog_core::{ReadOptions, Result};
+
+use crate::scan::{Scanner, Step};
+
+/// Most bytes of the definitions that are fetched.
+const MOST: u64 = 3 * END;
+
+/// Fetches the definitions: all before the first row.
+pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
+    let (size, mut len) = (file.size(), END);
+    while len < size.min(MOST) && !reaches_data(&file.read(0..len)?) {
+        len = (2 * len).min(MOST);
+    }
+    file.fetch(std::slice::from_ref(&(0..len.min(size))))
+}
+
+/// Returns whether the definitions end in `head`, or more of the file does not help.
+fn reaches_data(head: &[u8]) -> bool {
+    let Ok(mut scanner) = Scanner::start(head, &ReadOptions::default()) else { return true };
+    let window = Window { data: head, base: 0, eof: false };
+    while let Ok(step) = scanner.step(window) {
+        if scanner.definitions.in_data || matches!(step, Step::End) {
+            return true;
+        }
+    }
+    false
+}
