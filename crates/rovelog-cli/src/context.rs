@@ -50,6 +50,12 @@ pub(crate) struct Global {
     /// Memory limit for decompressing a log; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
+    /// Remote log: read all of it where parts do not do
+    #[arg(long, global = true)]
+    pub(crate) allow_remote_scan: bool,
+    /// Remote log: limit of bytes that are fetched
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_bytes: Option<u64>,
 }
 
 /// Output format.

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 
 use rovelog::core::Outside;
 use rovelog::ulog_format::UlogReader;
-use rovelog::{AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Severity, Topic};
+use rovelog::{
+    AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Select, Severity, Topic,
+};
 use rovelog_export::Provenance;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, Status};
+use crate::remote::Remote;
 
 /// The log argument of a command.
 #[derive(clap::Args)]
@@ -27,8 +30,20 @@ impl LogArg {
 
 /// An input file.
 pub(crate) struct Input {
-    /// The given path; `-` is stdin.
+    /// The given path; `-` is stdin. Of an address, what may be shown.
     pub(crate) path: PathBuf,
+    remote: Option<Remote>,
+}
+
+/// What is read of a remote log.
+pub(crate) enum Need<'a> {
+    /// What its summary needs.
+    Outline,
+    /// The records that the command selects, by its summary.
+    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no log of this build is remote"))]
+    Part(&'a dyn Fn(&AnyLog) -> Result<Select, Failure>),
+    /// All of it.
+    All,
 }
 
 impl Input {
@@ -37,7 +52,12 @@ impl Input {
         if path.is_none() && std::io::stdin().is_terminal() {
             return Err(Failure::usage("no log file given").next("name a file, or - for stdin"));
         }
-        Ok(Self { path: path.unwrap_or(Path::new("-")).to_owned() })
+        let path = path.unwrap_or(Path::new("-")).to_owned();
+        if rovelog::is_address(&path) {
+            let remote = Remote::new(&path)?;
+            return Ok(Self { path: remote.shown(), remote: Some(remote) });
+        }
+        Ok(Self { path, remote: None })
     }
 
     /// Returns all given files, or stdin.
@@ -110,39 +130,56 @@ impl Input {
 
     /// Opens the log; stdin is read into memory.
     pub(crate) fn open(&self, context: &Context) -> Result<AnyLog, Failure> {
-        Ok(self.open_hashing(context, &context.options, false)?.0)
+        Ok(self.open_hashing(context, &context.options, &Need::All, false)?.0)
+    }
+
+    /// Opens the log; of a remote one, what its summary needs.
+    pub(crate) fn open_outline(&self, context: &Context) -> Result<AnyLog, Failure> {
+        Ok(self.open_hashing(context, &context.options, &Need::Outline, false)?.0)
+    }
+
+    /// Opens the log; of a remote one, the records that `select` names.
+    pub(crate) fn open_part(
+        &self,
+        context: &Context,
+        select: &dyn Fn(&AnyLog) -> Result<Select, Failure>,
+    ) -> Result<AnyLog, Failure> {
+        Ok(self.open_hashing(context, &context.options, &Need::Part(select), false)?.0)
     }
 
     /// Opens the log and reads all of it, even if its index says what is in it.
     pub(crate) fn open_all(&self, context: &Context) -> Result<AnyLog, Failure> {
         let mut options = context.options.clone();
         options.read_all = true;
-        Ok(self.open_hashing(context, &options, false)?.0)
+        Ok(self.open_hashing(context, &options, &Need::All, false)?.0)
     }
 
     /// Opens this file alone, without the files that continue it.
     pub(crate) fn open_alone(&self, context: &Context) -> Result<AnyLog, Failure> {
         let mut options = context.options.clone();
         options.alone = true;
-        Ok(self.open_hashing(context, &options, false)?.0)
+        Ok(self.open_hashing(context, &options, &Need::All, false)?.0)
     }
 
     /// Opens the log, and returns its provenance: its name and, if the output has a place for it
-    /// (`told`), the SHA-256 of its bytes.
+    /// (`told`), the SHA-256 of its bytes. Of a remote log, what is needed is read.
     pub(crate) fn open_with_provenance(
         &self,
         context: &Context,
+        need: &Need<'_>,
         told: bool,
     ) -> Result<(AnyLog, Provenance), Failure> {
-        let (log, stdin) = self.open_hashing(context, &context.options, told)?;
+        let (log, known) = self.open_hashing(context, &context.options, need, told)?;
         let name = if self.is_stdin() { None } else { self.path.file_name() };
         let name = name.map_or_else(|| "-".into(), |name| name.to_string_lossy());
         let provenance = Provenance::new(name);
         if !told {
             return Ok((log, provenance));
         }
-        let sha256 = match stdin {
+        let sha256 = match known {
             Some(sha256) => sha256,
+            // Not known of a log that is not read whole.
+            None if self.remote.is_some() => return Ok((log, provenance)),
             None => std::fs::File::open(&self.path)
                 .and_then(rovelog_export::sha256)
                 .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?,
@@ -150,13 +187,21 @@ impl Input {
         Ok((log, provenance.with_sha256(sha256)))
     }
 
-    /// Opens the log; with `hash`, also returns the SHA-256 of stdin.
+    /// Opens the log; with `hash`, also returns the SHA-256 of what can be read only once: stdin, or a
+    /// remote log.
     fn open_hashing(
         &self,
         context: &Context,
         options: &ReadOptions,
+        need: &Need<'_>,
         hash: bool,
     ) -> Result<(AnyLog, Option<String>), Failure> {
+        if let Some(remote) = &self.remote {
+            let opened = remote.open(context, options, need, hash);
+            let (log, sha256) = opened.map_err(|failure| failure.at(&self.path))?;
+            self.refuse_damage(log.diagnostics(), context)?;
+            return Ok((log, sha256));
+        }
         let mut sha256 = None;
         let opened = match (self.is_stdin(), format(context)) {
             (false, None) => rovelog::open_with(&self.path, options),
@@ -243,12 +288,13 @@ pub(crate) struct Survey {
 impl Survey {
     /// By what the log says of itself, its index included.
     pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
-        Self::with(input, context, Input::open)
+        Self::with(input, context, Input::open_outline)
     }
 
-    /// By all that is in it.
+    /// By all that is in it; of a remote log, by what it says of itself.
     pub(crate) fn of_all(input: &Input, context: &Context) -> Result<Self, Failure> {
-        Self::with(input, context, Input::open_all)
+        let is_remote = input.remote.is_some();
+        Self::with(input, context, if is_remote { Input::open_outline } else { Input::open_all })
     }
 
     fn with(
@@ -308,6 +354,6 @@ pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
 }
 
 /// Returns the id of the format given by the user. `bag` is a common name for ROS bags.
-fn format(context: &Context) -> Option<&str> {
+pub(crate) fn format(context: &Context) -> Option<&str> {
     context.global.input_format.as_deref().map(|format| if format == "bag" { "rosbag" } else { format })
 }

@@ -17,6 +17,12 @@ mod outfile;
 mod output;
 mod progress;
 mod records;
+#[cfg(feature = "remote")]
+#[path = "remote.rs"]
+mod remote;
+#[cfg(not(feature = "remote"))]
+#[path = "local.rs"]
+mod remote;
 mod select;
 mod table;
 mod text;

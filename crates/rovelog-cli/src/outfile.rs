@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Refused, cannot_write};
+use crate::remote::Upload;
 use crate::unfinished;
 
 /// Options of commands that write a file.
@@ -27,6 +28,8 @@ pub(crate) struct OutFile {
     pub(crate) path: PathBuf,
     /// `None` if a device or a pipe is written in place.
     pending: Option<Pending>,
+    /// Where the complete file is sent to, if its place is on a server.
+    upload: Option<Upload>,
 }
 
 /// How a complete file gets its name.
@@ -41,6 +44,12 @@ struct Pending {
 impl OutFile {
     /// Creates a file at `path`. `inputs` are the files that the command reads; `-` is stdin.
     pub(crate) fn create(path: &Path, inputs: &[PathBuf], args: OutArgs) -> Result<Self, Failure> {
+        if rovelog::is_address(path) {
+            let upload = Upload::new(path, args.force)?;
+            let mut out = Self::create(&upload.copy(), &[], args)?;
+            (out.path, out.upload) = (upload.shown(), Some(upload));
+            return Ok(out);
+        }
         let failed = |error: io::Error| cannot_write(path, &error);
         let existing = match fs::metadata(path) {
             Ok(metadata) => Some(metadata),
@@ -57,7 +66,7 @@ impl OutFile {
                 if file.is_terminal() {
                     return Err(Failure::usage("the output is a terminal").next("name a file").at(path));
                 }
-                return Ok(Self { file: buffered(file), path: path.to_owned(), pending: None });
+                return Ok(Self { file: buffered(file), path: path.to_owned(), pending: None, upload: None });
             }
             if !args.force {
                 return Err(Failure::usage("the output already exists")
@@ -78,7 +87,7 @@ impl OutFile {
         let partial = PathBuf::from(partial);
         let file = claim(&partial, inputs)?;
         let pending = Some(Pending { partial, target, force: args.force, provisional: false });
-        let out = Self { file: buffered(file), path: path.to_owned(), pending };
+        let out = Self { file: buffered(file), path: path.to_owned(), pending, upload: None };
         if let Some(existing) = &existing {
             out.file.get_ref().set_permissions(existing.permissions()).map_err(failed)?;
         }
@@ -112,6 +121,9 @@ impl OutFile {
         let folder = target.parent().filter(|_| !provisional).map(Path::to_owned);
         self.pending = None;
         drop(unfinished);
+        if let Some(upload) = self.upload.take() {
+            return upload.finish();
+        }
         folder
             .map_or(Ok(()), |folder| folder_on_disk(&folder))
             .map_err(|error| cannot_write(&self.path, &error))
@@ -152,6 +164,10 @@ pub(crate) struct OutFolder {
 impl OutFolder {
     /// Creates the folder if it is missing.
     pub(crate) fn create(path: &Path, args: OutArgs) -> Result<Self, Failure> {
+        if rovelog::is_address(path) {
+            return Err(Failure::usage("several files cannot be written to a server")
+                .next("name one file, or write them to a folder and copy that"));
+        }
         if path.exists() && !path.is_dir() {
             return Err(Failure::usage("the output is a file, not a folder")
                 .next("name a folder; it is created if it does not exist")

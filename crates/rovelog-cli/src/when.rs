@@ -7,9 +7,11 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use fundu::TimeUnit::{Hour, MicroSecond, MilliSecond, Minute, NanoSecond, Second};
 use fundu::{CustomDurationParser, CustomTimeUnit};
-use rovelog::{LogReader, Timestamp};
+use rovelog::{AnyLog, LogReader, Select, Timestamp};
 
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::select::TopicArgs;
 use crate::times::{TimeBase, Times};
 
 const SECOND: i64 = 1_000_000_000;
@@ -322,6 +324,19 @@ pub(crate) fn span(log: &dyn LogReader) -> Option<(i64, i64)> {
         topics.chain(outside).chain([info.start, info.end]).flatten().map(|time| time.nanos)
     };
     Some((times().min()?, times().max()?))
+}
+
+/// Returns the records of the selected topics within the window.
+pub(crate) fn within(
+    log: &AnyLog,
+    topics: &TopicArgs,
+    window: &WindowArgs,
+    context: &Context,
+) -> Result<Select, Failure> {
+    let topics = topics.pick(log.topics())?;
+    let window = window.resolve(&context.times(log.info())?, span(&**log))?;
+    let names = topics.iter().map(|topic| topic.name.clone());
+    Ok(Select::topics(names).between(window.start, window.end))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Helpers that the tests of the format crates share: locations of logs, a format-independent
 //! picture of a log in the form of the expected results, checks for every format, slow pipes and
-//! failing outputs, damage, runs of examples, and checks of the rule tables. Never published;
+//! failing outputs, a web server, damage, runs of examples, and checks of the rule tables. Never published;
 //! failures are panics.
 #![forbid(unsafe_code)]
 #![expect(clippy::missing_panics_doc, reason = "only tests call it")]
@@ -13,6 +13,7 @@ mod logs;
 mod picture;
 mod pipes;
 mod rules;
+mod server;
 mod sums;
 
 pub use alike::{check_cases, check_corpus, check_order};
@@ -28,4 +29,5 @@ pub use picture::{
 };
 pub use pipes::{Dribble, Full, PIECES};
 pub use rules::check_rules;
+pub use server::{Served, Server, Way};
 pub use sums::{hex, sha256};

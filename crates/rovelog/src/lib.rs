@@ -113,8 +113,8 @@ pub use formats::*;
 #[cfg(feature = "mmap")]
 pub use mmap::{install_abort_handler, install_sigbus_handler};
 pub use open::{
-    companions, from_bytes, from_bytes_as, open, open_as, open_stream, open_stream_as, open_watched,
-    open_with, outline, refuse_device,
+    companions, from_bytes, from_bytes_as, is_address, open, open_as, open_stream, open_stream_as,
+    open_watched, open_with, outline, refuse_device,
 };
 pub use watch::Watch;
 

@@ -323,19 +323,23 @@ fn directory() -> Error {
         .with_next("name a file in it")
 }
 
-/// Returns whether the path is a URL (`https://...`, `s3://...`): a scheme of letters and digits.
-fn is_web_address(path: &Path) -> bool {
+/// Returns whether the path is an address (`https://...`, `s3://...`): a scheme of letters and
+/// digits, and no file of this name.
+pub fn is_address(path: impl AsRef<Path>) -> bool {
+    let path = path.as_ref();
     let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    let is_scheme =
+        |scheme: &str| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    scheme.is_some_and(is_scheme) && !path.exists()
 }
 
 /// Returns an operating-system error with a clear message and the next step.
 fn refused(path: &Path, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::NotFound if is_web_address(path) => {
+        io::ErrorKind::NotFound if is_address(path) => {
             let http = path.to_str().is_some_and(|text| text.starts_with("http"));
             let next = if http { "download the log first: curl -fLO FILE" } else { "download the log first" };
-            let what = "URLs are not supported";
+            let what = "this is an address, not a file";
             Error::new("rovelog", ErrorKind::Unsupported, None, what).with_next(next)
         }
         io::ErrorKind::NotFound => {

@@ -44,18 +44,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if input.is_stdin() {
         return stream(args, &input, format, context).map_err(|failure| failure.at(&input.path));
     }
-    let log = input.open(context)?;
+    let log = input.open_part(context, &|log| Ok(selection(args, log, context)?.1))?;
     let written = file(args, &log, &input, format, context).map_err(|failure| failure.at(&input.path))?;
     Ok(written.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 
 /// Prints a file in time order.
 fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Context) -> Outcome {
-    let mut topics = args.topics.pick(log.topics())?;
-    args.fields.demand(&topics)?;
-    topics.retain(|topic| args.fields.keep(topic.schema.as_deref()).is_some());
+    let (topics, select) = selection(args, log, context)?;
     let times = context.times(log.info())?;
-    let window = args.window.resolve(&times, span(&**log))?;
     let mut out = Records::new(context, format, &args.fields, &times, &input.path)?;
     if format == Format::Csv {
         let [topic] = topics.as_slice() else { return Err(one_topic(&topics)) };
@@ -64,9 +61,6 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
     for topic in &topics {
         out.expect(topic);
     }
-    let select =
-        Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    let select = args.last_before.add_to(select, &topics);
     context.progress.start(Some(log.info().size));
     for record in log.records(&select) {
         let record = record?;
@@ -74,6 +68,22 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
         out.write(&record)?;
     }
     out.finish()
+}
+
+/// Returns the selected topics and records.
+fn selection<'a>(
+    args: &Args,
+    log: &'a AnyLog,
+    context: &Context,
+) -> Result<(Vec<&'a Topic>, Select), Failure> {
+    let mut topics = args.topics.pick(log.topics())?;
+    args.fields.demand(&topics)?;
+    topics.retain(|topic| args.fields.keep(topic.schema.as_deref()).is_some());
+    let window = args.window.resolve(&context.times(log.info())?, span(&**log))?;
+    let select =
+        Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
+    let select = args.last_before.add_to(select, &topics);
+    Ok((topics, select))
 }
 
 fn one_topic(topics: &[&Topic]) -> Failure {

@@ -64,6 +64,9 @@ struct Document<'a> {
     start: Option<String>,
     end: Option<String>,
     records: String,
+    /// Whether the log has at least these records, because parts were not read.
+    at_least: bool,
+    unread: String,
     topics: Vec<TopicDoc<'a>>,
     lost: LostDoc,
     problem_count: String,
@@ -93,6 +96,8 @@ impl<'a> Document<'a> {
             start: times.machine(info.start),
             end: times.machine(info.end),
             records: info.records.to_string(),
+            at_least: info.at_least,
+            unread: info.unread.to_string(),
             topics: survey.topics.iter().map(TopicDoc::new).collect(),
             lost: LostDoc::new(&info.lost),
             problem_count: info.problems.to_string(),
@@ -266,7 +271,8 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     lines.extend(info.data_duration().map(|nanos| ("duration", span_text(nanos))));
     lines.extend(outside(survey).map(|text| ("stale times", text)));
     let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
-    let mut records = format!("{} on {}", info.records, count(spoke as u64, "topic"));
+    let least = if info.at_least { "at least " } else { "" };
+    let mut records = format!("{least}{} on {}", info.records, count(spoke as u64, "topic"));
     if spoke < survey.topics.len() {
         let _ = write!(records, "; {} more without records", survey.topics.len() - spoke);
     }
@@ -322,6 +328,13 @@ fn state(info: &LogInfo) -> String {
         lost = format!("{lost}, {} left out", count(*left_out_records, "record"));
     }
     match (info.state, ranges.last()) {
+        (State::NotChecked, _) => {
+            format!(
+                "not checked: {} of {} not read (--allow-remote-scan)",
+                size(info.unread),
+                size(info.size)
+            )
+        }
         (State::Complete, _) if *left_out_records > 0 => {
             format!("complete, but {} left out", count(*left_out_records, "record"))
         }

@@ -10,11 +10,11 @@ use rovelog_export::report::{self, ReportOptions};
 use crate::context::{Context, Format};
 use crate::destination::Destination;
 use crate::failure::{Failure, Outcome};
-use crate::input::Input;
+use crate::input::{Input, Need};
 use crate::outfile::OutArgs;
-use crate::select::{glob, near, unknown_topic};
+use crate::select::{TopicArgs, glob, near, unknown_topic};
 use crate::text::{count, escape};
-use crate::when::WindowArgs;
+use crate::when::{WindowArgs, within};
 
 const MORE: &str = "\
 Each signal, TOPIC.FIELD, is drawn in its own panel. FIELD may contain * and ?; the name of an \
@@ -98,7 +98,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .at(&args.file));
     }
     let input = Input::new(Some(&args.file))?;
-    let (log, provenance) = input.open_with_provenance(context, kind == Kind::Html)?;
+    let select = |log: &AnyLog| within(log, &TopicArgs::default(), &args.window, context);
+    let (log, provenance) = input.open_with_provenance(context, &Need::Part(&select), kind == Kind::Html)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
     let all = report::span(&log).ok_or_else(|| here(Failure::failed("no record in this log has a time")))?;

@@ -7,7 +7,7 @@ use rovelog_export::report::{self, ReportOptions};
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
-use crate::input::LogArg;
+use crate::input::{LogArg, Need};
 
 const MORE: &str = "\
 The report is one HTML file and loads nothing from the network. The same log always gives the same \
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .at(path));
     }
     let input = args.log.input()?;
-    let (log, provenance) = input.open_with_provenance(context, true)?;
+    let (log, provenance) = input.open_with_provenance(context, &Need::All, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
     let mut out = args.output.create("report.html", &input.files(context), context)?;

@@ -1,6 +1,6 @@
 //! `rovelog slice`: a part of a log, by time and topic, as a new log.
 
-use rovelog::Select;
+use rovelog::{AnyLog, Select};
 use serde::Serialize;
 
 use crate::chunks::ChunkArgs;
@@ -11,7 +11,7 @@ use crate::input::LogArg;
 use crate::machine::DetailsDoc;
 use crate::select::{LastBeforeArgs, TopicArgs};
 use crate::text::{count, wrote};
-use crate::when::{WindowArgs, span};
+use crate::when::{Window, WindowArgs, span};
 
 const MORE: &str = "\
 Records keep their bytes and their file order. The new log contains all definitions and info \
@@ -66,17 +66,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let input = args.log.input()?;
     let example = input.name_for("part");
     let mut out = args.output.create(&example, &input.files(context), context)?;
-    let mut log = input.open(context)?;
+    let mut log = input.open_part(context, &|log| Ok(selection(args, log, context)?.1))?;
     args.chunks.apply(&mut log, &input)?;
     let here = |failure: Failure| failure.at(&input.path);
-    let topics = args.topics.pick(log.topics()).map_err(here)?;
-    let times = context.times(log.info()).map_err(here)?;
-    let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
-    let mut select = Select::all().between(window.start, window.end);
-    if topics.len() < log.topics().len() {
-        select.topics = Some(topics.iter().map(|topic| topic.name.clone()).collect());
-    }
-    let select = args.last_before.add_to(select, &topics);
+    let (window, select) = selection(args, &log, context).map_err(here)?;
     let report =
         log.slice(&select, &mut context.progress.counting(&mut out)).map_err(|error| here(error.into()))?;
     let written = out.finish()?;
@@ -106,4 +99,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         wrote(written.as_deref()),
     ));
     Ok(context.notices.loss(&log.info().lost, &input.path))
+}
+
+/// Returns the window and the selected records.
+fn selection(args: &Args, log: &AnyLog, context: &Context) -> Result<(Window, Select), Failure> {
+    let topics = args.topics.pick(log.topics())?;
+    let window = args.window.resolve(&context.times(log.info())?, span(&**log))?;
+    let mut select = Select::all().between(window.start, window.end);
+    if topics.len() < log.topics().len() {
+        select.topics = Some(topics.iter().map(|topic| topic.name.clone()).collect());
+    }
+    Ok((window, args.last_before.add_to(select, &topics)))
 }

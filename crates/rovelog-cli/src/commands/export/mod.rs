@@ -3,6 +3,7 @@
 mod args;
 mod job;
 
+use rovelog::AnyLog;
 use rovelog_export::{Kind, Loss};
 use serde::Serialize;
 
@@ -11,8 +12,9 @@ use self::args::{Target, fitting, target};
 use self::job::{Done, FileDoc, Job};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
+use crate::input::Need;
 use crate::text::{count, escape};
-use crate::when::span;
+use crate::when::{span, within};
 
 /// A loss.
 #[derive(Serialize)]
@@ -37,7 +39,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (kind, target) = target(args)?;
     fitting(args, kind, context)?;
     let input = args.log.input()?;
-    let (log, provenance) = input.open_with_provenance(context, kind.tells_source())?;
+    let select = |log: &AnyLog| within(log, &args.topics, &args.window, context);
+    let (log, provenance) = input.open_with_provenance(context, &Need::Part(&select), kind.tells_source())?;
     let here = |failure: Failure| failure.at(&input.path);
     let velodyne = args.velodyne.chosen();
     for (option, chosen, id) in [

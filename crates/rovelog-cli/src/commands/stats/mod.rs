@@ -22,7 +22,7 @@ use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
 use crate::text::{count, escape};
 use crate::times::span_text;
-use crate::when::{WindowArgs, span};
+use crate::when::{WindowArgs, span, within};
 
 const MORE: &str = "\
 Statistics are computed in one pass; sums are exact. In power logs (RLD), a current that was \
@@ -70,7 +70,7 @@ fn one_by_one<S: Serializer>(sections: &RefCell<Sections<'_>>, out: S) -> Result
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let input = args.log.input()?;
-    let log = input.open(context)?;
+    let log = input.open_part(context, &|log| within(log, &args.topics, &args.window, context))?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
     let times = context.times(log.info()).map_err(here)?;

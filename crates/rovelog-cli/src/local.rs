@@ -1,0 +1,60 @@
+//! Remote logs in a build without them: the same names, and how to get a build with them.
+
+use std::path::{Path, PathBuf};
+
+use rovelog::{AnyLog, ReadOptions};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::input::Need;
+
+/// No remote log can be read, so there is none.
+pub(crate) enum Remote {}
+
+/// No remote file can be written, so there is none.
+pub(crate) enum Upload {}
+
+impl Remote {
+    pub(crate) fn new(path: &Path) -> Result<Self, Failure> {
+        Err(not_built_in(path))
+    }
+
+    pub(crate) fn shown(&self) -> PathBuf {
+        match *self {}
+    }
+
+    pub(crate) fn open(
+        &self,
+        _: &Context,
+        _: &ReadOptions,
+        _: &Need<'_>,
+        _: bool,
+    ) -> Result<(AnyLog, Option<String>), Failure> {
+        match *self {}
+    }
+}
+
+impl Upload {
+    pub(crate) fn new(path: &Path, _: bool) -> Result<Self, Failure> {
+        Err(not_built_in(path))
+    }
+
+    pub(crate) fn copy(&self) -> PathBuf {
+        match *self {}
+    }
+
+    pub(crate) fn shown(&self) -> PathBuf {
+        match *self {}
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        match self {}
+    }
+}
+
+/// An address is not shown: it may have a password in it.
+fn not_built_in(_: &Path) -> Failure {
+    Failure::failed("this build of rovelog reads and writes no remote files").next(
+        "use a released binary or the Python package, or build it: cargo install rovelog-cli --features remote",
+    )
+}

@@ -1,0 +1,216 @@
+//! A web server on this machine, that counts what it sends, and misbehaves where a test wants it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How the server behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It answers ranges.
+    Ranges,
+    /// It answers with whole files only.
+    Whole,
+    /// After this many answers the files are others.
+    Changes(u64),
+    /// After this many answers it sends nothing.
+    Stalls(u64),
+    /// It ends each second answer in the middle.
+    Cuts,
+    /// Its first answers, this many, are 500.
+    Fails(u64),
+    /// It refuses who does not give this user and password.
+    Private,
+}
+
+/// What a server has sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes of files in its answers.
+    pub bytes: u64,
+}
+
+/// A running server; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    folder: PathBuf,
+    way: Way,
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    answers: AtomicU64,
+    ended: AtomicBool,
+    /// What was written, by name.
+    put: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+/// `me:secret` as a header has it.
+const CREDENTIALS: &str = "Basic bWU6c2VjcmV0";
+
+impl Server {
+    /// Starts a server of the files in a folder on a free port.
+    pub fn start(folder: impl AsRef<Path>, way: Way) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("a bound socket");
+        let shared = Arc::new(Shared {
+            folder: folder.as_ref().to_owned(),
+            way,
+            requests: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            answers: AtomicU64::default(),
+            ended: AtomicBool::default(),
+            put: Mutex::default(),
+        });
+        let server = Self { address, shared: Arc::clone(&shared) };
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                if shared.ended.load(Ordering::SeqCst) {
+                    break;
+                }
+                let shared = Arc::clone(&shared);
+                // A client may go away at any time.
+                std::thread::spawn(move || connection.map(|connection| serve(&connection, &shared)));
+            }
+        });
+        server
+    }
+
+    /// Returns the address of a file.
+    pub fn url(&self, name: &str) -> String {
+        format!("http://{}/{name}", self.address)
+    }
+
+    /// Returns the address of a file with user and password in it.
+    pub fn url_with_password(&self, name: &str) -> String {
+        format!("http://me:secret@{}/{name}", self.address)
+    }
+
+    /// Returns what was sent since the last call.
+    pub fn served(&self) -> Served {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::SeqCst);
+        Served { requests: take(&self.shared.requests), bytes: take(&self.shared.bytes) }
+    }
+
+    /// Returns what was written to a name.
+    pub fn written(&self, name: &str) -> Option<Vec<u8>> {
+        self.shared.put.lock().expect("no thread panics").get(name).cloned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::SeqCst);
+        // The listener sees that it has ended with the next connection.
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+/// Answers the requests of one connection.
+fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let mut input = BufReader::new(connection);
+    loop {
+        let mut first = String::new();
+        if input.read_line(&mut first)? == 0 {
+            return Ok(());
+        }
+        let mut headers = BTreeMap::new();
+        loop {
+            let mut line = String::new();
+            input.read_line(&mut line)?;
+            match line.trim_end().split_once(": ") {
+                Some((name, value)) => headers.insert(name.to_ascii_lowercase(), value.to_owned()),
+                None => break,
+            };
+        }
+        shared.requests.fetch_add(1, Ordering::SeqCst);
+        let mut words = first.split(' ');
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let name = path.trim_start_matches('/').split('?').next().unwrap_or_default().to_owned();
+        if method == "PUT" {
+            let len = headers.get("content-length").and_then(|len| len.parse().ok()).unwrap_or(0);
+            let mut body = vec![0; len];
+            input.read_exact(&mut body)?;
+            shared.put.lock().expect("no thread panics").insert(name, body);
+            (&mut &*connection).write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\nETag: \"1\"\r\n\r\n")?;
+            continue;
+        }
+        if !answer(connection, shared, method, &name, &headers)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Answers one request; false where the connection is to end.
+fn answer(
+    mut out: &TcpStream,
+    shared: &Shared,
+    method: &str,
+    name: &str,
+    headers: &BTreeMap<String, String>,
+) -> std::io::Result<bool> {
+    let number = shared.answers.fetch_add(1, Ordering::SeqCst);
+    let status = |out: &mut &TcpStream, status: &str| {
+        out.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes())
+    };
+    let credentials = headers.get("authorization").map(String::as_str);
+    if shared.way == Way::Private && credentials != Some(CREDENTIALS) {
+        status(&mut out, "401 Unauthorized")?;
+        return Ok(true);
+    }
+    if matches!(shared.way, Way::Fails(first) if number < first) {
+        status(&mut out, "500 Internal Server Error")?;
+        return Ok(true);
+    }
+    let Ok(mut file) = File::open(shared.folder.join(name)) else {
+        status(&mut out, "404 Not Found")?;
+        return Ok(true);
+    };
+    let size = file.metadata()?.len();
+    let range = headers.get("range").filter(|_| shared.way != Way::Whole);
+    let range = range.and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
+    let (from, to) = match range {
+        Some(("", last)) => (size.saturating_sub(last.parse().unwrap_or(0)), size),
+        Some((from, to)) => {
+            (from.parse().unwrap_or(0), to.parse().map_or(size, |last: u64| (last + 1).min(size)))
+        }
+        None => (0, size),
+    };
+    let version = match shared.way {
+        Way::Changes(first) if number >= first => 2,
+        _ => 1,
+    };
+    let mut head = match range {
+        Some(_) => format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{}/{size}\r\n", to - 1),
+        None => "HTTP/1.1 200 OK\r\n".to_owned(),
+    };
+    head += &format!("ETag: \"v{version}\"\r\nContent-Length: {}\r\n", to - from);
+    head += "Last-Modified: Fri, 01 May 2026 10:00:00 GMT\r\n\r\n";
+    out.write_all(head.as_bytes())?;
+    if method == "HEAD" {
+        return Ok(true);
+    }
+    if matches!(shared.way, Way::Stalls(first) if number >= first) {
+        while !shared.ended.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        return Ok(false);
+    }
+    let is_cut = shared.way == Way::Cuts && number % 2 == 0;
+    let len = if is_cut { (to - from) / 2 } else { to - from };
+    file.seek(SeekFrom::Start(from))?;
+    let sent = std::io::copy(&mut file.take(len), &mut out)?;
+    shared.bytes.fetch_add(sent, Ordering::SeqCst);
+    Ok(!is_cut)
+}
