@@ -11,8 +11,12 @@ use crate::reader::RldReader;
 use crate::validate::validate;
 use crate::wire::BLOCK_TIMES_LEN;
 
-/// Number of blocks, spread over the log, whose times place the rows of a part of it.
-const SAMPLES: u64 = 128;
+/// Number of blocks, spread over the log, whose times place the rows of a part of it: one for each
+/// [`SPACING`] bytes, within these bounds.
+const SAMPLES: (u64, u64) = (2, 128);
+
+/// Bytes from one of these blocks to the next: what is closer is fetched with what lies between.
+const SPACING: u64 = 1 << 20;
 
 /// Blocks after those that the header counts, whose times are fetched: the logger counts a block
 /// after writing it.
@@ -75,7 +79,7 @@ impl RldReader {
     /// the log, and between two of these where a clock did not go on as the rows did.
     fn times_needed(&self, layout: &Layout) -> Vec<Range<u64>> {
         let Some(last) = layout.blocks(self.rows).checked_sub(1) else { return Vec::new() };
-        let samples = SAMPLES.min(last);
+        let samples = (self.info.size / SPACING).clamp(SAMPLES.0, SAMPLES.1).min(last);
         let spread = (0..=samples).map(|i| block_times(layout, i * last / samples.max(1)));
         let spread = self.unread.missing(spread.collect());
         if !spread.is_empty() {

@@ -249,6 +249,10 @@ impl Opening {
             let rows = layout.block_rows.min(part.rows - block * layout.block_rows);
             if is_unread(at..at + BLOCK_TIMES_LEN) {
                 self.tracker.pass(rows);
+                // Its rows go on from the last block that was read.
+                if let Some(last) = self.blocks.list.last_mut() {
+                    last.rows += rows;
+                }
                 continue;
             }
             let diagnostics = &mut self.diagnostics;
@@ -291,11 +295,12 @@ impl Opening {
         topic.timed = times.pieces.iter().map(|piece| piece.end - piece.start).sum();
         (topic.first, topic.last) = (first.map(unix), last.map(unix));
         topic.in_order = times.is_ascending();
+        let layout = table.as_ref().map(|table| &table.layout);
         let known = Known {
             validated: &validated,
             size,
             rows,
-            blocks: blocks.list.len() as u64,
+            blocks: parts.iter().map(|part| layout.map_or(0, |layout| layout.blocks(part.rows))).sum(),
             parts: parts.len(),
             gaps,
             is_whole: unread.is_empty(),

@@ -94,7 +94,9 @@ impl Scanner {
     }
 
     fn index_detail(&self) -> Detail {
+        let is_whole = self.diagnostics.unread() == 0;
         let state = |index: IndexState| match index {
+            IndexState::Believed if !is_whole => "believed: the chunks were not read",
             IndexState::Exact => "intact",
             IndexState::Differs => "differs from the messages",
             IndexState::Absent => "absent",

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{
@@ -13,6 +15,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
+use percent_encoding::percent_decode_str;
 use url::Position;
 
 use crate::address::Address;
@@ -86,11 +89,19 @@ pub(crate) fn store(
 
 /// Returns the store of a web server.
 fn web(address: &Address, options: &Options) -> Result<Arc<dyn ObjectStore>, RemoteError> {
-    let url = &address.url;
-    let query = url.query().map(str::to_owned);
-    let builder = HttpBuilder::new()
-        .with_url(&url[..Position::BeforePath])
-        .with_http_connector(Signed { query: query.map(Arc::from) });
+    let mut url = address.url.clone();
+    let text = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+    let user = (!url.username().is_empty() || url.password().is_some())
+        .then(|| format!("{}:{}", text(url.username()), text(url.password().unwrap_or_default())));
+    let added = Added {
+        query: url.query().map(Arc::from),
+        authorization: user.map(|user| format!("Basic {}", STANDARD.encode(user)).into()),
+    };
+    // Only addresses without a host cannot have a user, and these were refused.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let builder =
+        HttpBuilder::new().with_url(&url[..Position::BeforePath]).with_http_connector(Connector(added));
     Ok(built!(builder, options, true))
 }
 
@@ -127,34 +138,50 @@ fn bad(error: object_store::Error) -> RemoteError {
     }
 }
 
-/// Connects to a web server, and adds the query of a signed address to each request.
-#[derive(Debug)]
-struct Signed {
+/// What requests to a web server have in addition: the query of a signed address, and who asks.
+#[derive(Clone)]
+struct Added {
     query: Option<Arc<str>>,
+    authorization: Option<Arc<str>>,
 }
 
-/// Requests with a query.
+/// Secrets are not shown.
+impl std::fmt::Debug for Added {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Added")
+    }
+}
+
+/// Connects to a web server with these additions.
 #[derive(Debug)]
-struct WithQuery {
+struct Connector(Added);
+
+/// A client whose requests have them.
+#[derive(Debug)]
+struct Client {
     client: HttpClient,
-    query: Arc<str>,
+    added: Added,
 }
 
-impl HttpConnector for Signed {
+impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = ReqwestConnector::default().connect(options)?;
-        Ok(match &self.query {
-            Some(query) => HttpClient::new(WithQuery { client, query: Arc::clone(query) }),
-            None => client,
-        })
+        Ok(HttpClient::new(Client { client, added: self.0.clone() }))
     }
 }
 
 #[async_trait]
-impl HttpService for WithQuery {
+impl HttpService for Client {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        if let Ok(uri) = format!("{}?{}", request.uri(), self.query).parse() {
+        if let Some(query) = &self.added.query
+            && let Ok(uri) = format!("{}?{query}", request.uri()).parse()
+        {
             *request.uri_mut() = uri;
+        }
+        if let Some(authorization) = &self.added.authorization
+            && let Ok(value) = authorization.parse()
+        {
+            request.headers_mut().insert("authorization", value);
         }
         self.client.execute(request).await
     }

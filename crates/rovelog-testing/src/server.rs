@@ -143,7 +143,8 @@ fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
             let mut body = vec![0; len];
             input.read_exact(&mut body)?;
             shared.put.lock().expect("no thread panics").insert(name, body);
-            (&mut &*connection).write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\nETag: \"1\"\r\n\r\n")?;
+            (&mut &*connection)
+                .write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\nETag: \"1\"\r\n\r\n")?;
             continue;
         }
         if !answer(connection, shared, method, &name, &headers)? {
@@ -192,7 +193,9 @@ fn answer(
         _ => 1,
     };
     let mut head = match range {
-        Some(_) => format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{}/{size}\r\n", to - 1),
+        Some(_) => {
+            format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{}/{size}\r\n", to - 1)
+        }
         None => "HTTP/1.1 200 OK\r\n".to_owned(),
     };
     head += &format!("ETag: \"v{version}\"\r\nContent-Length: {}\r\n", to - from);
@@ -210,7 +213,8 @@ fn answer(
     let is_cut = shared.way == Way::Cuts && number % 2 == 0;
     let len = if is_cut { (to - from) / 2 } else { to - from };
     file.seek(SeekFrom::Start(from))?;
-    let sent = std::io::copy(&mut file.take(len), &mut out)?;
-    shared.bytes.fetch_add(sent, Ordering::SeqCst);
+    // Before: who has read the answer asks for the count.
+    shared.bytes.fetch_add(len, Ordering::SeqCst);
+    std::io::copy(&mut file.take(len), &mut out)?;
     Ok(!is_cut)
 }

@@ -229,6 +229,10 @@ impl Summary {
         let is_whole = scanner.diagnostics.unread() == 0;
         let find = || DataSpan::of(&times, Some(start), scanner.clock.clock);
         let data = data.or_else(|| if is_whole { find() } else { None });
+        if !is_whole {
+            // A topic may have earlier and later rows than those that were read.
+            scanner.definitions.topics.iter_mut().for_each(|topic| (topic.first, topic.last) = (None, None));
+        }
         if let Some(data) = &data {
             data.settle(&times, &mut scanner.definitions.topics, &mut scanner.diagnostics);
         }

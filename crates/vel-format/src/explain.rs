@@ -48,9 +48,9 @@ impl Summary {
         (info.start, info.end) = (self.span.map(|span| at(span.0)), self.span.map(|span| at(span.1)));
         info.data.clone_from(&self.data);
         info.utc = meaning.gps.utc.as_ref().map(UtcFit::offset);
-        info.at_least = info.unread > 0;
         info.records = self.topics.iter().map(|topic| topic.count).sum();
         info.set_state(&scanner.diagnostics, &rules::CUT);
+        info.at_least = info.unread > 0;
         info.details = self.details(scanner, state, meaning, size);
         info
     }

@@ -291,6 +291,10 @@ impl Summary {
         // Parts that were read may be far from each other.
         let is_whole = scanner.diagnostics.unread() == 0;
         self.data = if is_whole { DataSpan::of(&times, None, Clock::LogStart) } else { None };
+        if !is_whole {
+            // A topic may have earlier and later messages than those that were read.
+            self.topics.iter_mut().for_each(|topic| (topic.first, topic.last) = (None, None));
+        }
         if let Some(data) = &self.data {
             data.settle(&times, &mut self.topics, &mut scanner.diagnostics);
         }

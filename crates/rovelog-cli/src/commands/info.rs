@@ -273,7 +273,7 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
     let least = if info.at_least { "at least " } else { "" };
     let mut records = format!("{least}{} on {}", info.records, count(spoke as u64, "topic"));
-    if spoke < survey.topics.len() {
+    if spoke < survey.topics.len() && !info.at_least {
         let _ = write!(records, "; {} more without records", survey.topics.len() - spoke);
     }
     lines.push(("records", records));

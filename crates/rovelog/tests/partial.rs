@@ -1,0 +1,262 @@
+//! Logs of which parts are read: what their readers say is true, and what they ask for is enough.
+#![cfg(all(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel"))]
+
+use std::cell::RefCell;
+use std::io::Cursor;
+use std::ops::Range;
+
+use rovelog::core::partial::{END, Ranges, Unread};
+use rovelog::rld_format::unit::Unit;
+use rovelog::rld_format::wire::BlockTimes;
+use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter};
+use rovelog::vel_format::{NewMessage, WriteOptions, write_log};
+use rovelog::{Align, AnyLog, Bytes, ErrorKind, ReadOptions, Record, Result, Select, State, from_bytes};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A file of which nothing was fetched yet.
+struct Parts<'a> {
+    file: &'a [u8],
+    read: RefCell<Vec<Range<u64>>>,
+    fetches: RefCell<usize>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(file: &'a [u8]) -> Self {
+        Self { file, read: RefCell::default(), fetches: RefCell::default() }
+    }
+
+    fn unread(&self) -> Unread {
+        Unread::behind(self.size(), &self.read.borrow())
+    }
+
+    /// Opens the log, with zeros where nothing was fetched.
+    fn open(&self) -> Result<AnyLog> {
+        let unread = self.unread();
+        let mut bytes = self.file.to_vec();
+        for range in unread.ranges() {
+            bytes[index(range)].fill(0);
+        }
+        let mut options = ReadOptions::default();
+        options.unread = unread;
+        from_bytes(bytes.into(), &options)
+    }
+
+    /// Fetches what the log asks for until the selected records can be read; `None` where only the
+    /// whole file will do.
+    fn select(&self, select: &Select) -> Option<AnyLog> {
+        for _ in 0..64 {
+            let log = self.open().unwrap();
+            let needed = log.needed(select)?;
+            if needed.is_empty() {
+                return Some(log);
+            }
+            self.fetch(&needed).unwrap();
+        }
+        panic!("the log never has enough");
+    }
+
+    fn fetched(&self) -> u64 {
+        self.size() - self.unread().bytes()
+    }
+}
+
+fn index(range: &Range<u64>) -> Range<usize> {
+    usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()
+}
+
+impl Ranges for Parts<'_> {
+    fn size(&self) -> u64 {
+        self.file.len() as u64
+    }
+
+    fn fetch(&self, ranges: &[Range<u64>]) -> Result<()> {
+        assert!(ranges.iter().all(|range| range.end <= self.size()), "{ranges:?}");
+        *self.fetches.borrow_mut() += 1;
+        self.read.borrow_mut().extend_from_slice(ranges);
+        Ok(())
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let range = range.start..range.end.min(self.size());
+        self.fetch(std::slice::from_ref(&range))?;
+        Ok(self.file[index(&range)].to_vec())
+    }
+}
+
+/// Returns the logs of the folder of real ones that are larger than what is fetched first.
+fn real() -> Vec<(String, Vec<u8>)> {
+    let kinds = [("ulog", "ulg"), ("rld", "rld"), ("rosbag20", "bag"), ("vel", "vel")];
+    let folders = kinds.iter().filter_map(|(folder, extension)| {
+        Some(rovelog_testing::logs_in(&rovelog_testing::real(folder)?, extension))
+    });
+    let logs = folders.flatten().map(|log| (log.name.clone(), log.bytes.to_vec()));
+    logs.filter(|(_, bytes)| bytes.len() as u64 > 2 * END).collect()
+}
+
+/// An RLD log of two minutes at 8 kHz, with a gap of five seconds in the middle of a block's time.
+fn power() -> Vec<u8> {
+    let channels = ["V1", "V2"].map(|name| ChannelSpec::analog(name, Unit::Volt, -8)).to_vec();
+    let spec = LogSpec { channels, block_rows: 800, ..LogSpec::new(8000) };
+    let mut log = RldWriter::new(Cursor::new(Vec::new()), spec.header().unwrap()).unwrap();
+    let mut time = 1_700_000_000 * SECOND;
+    for block in 0..1200_u32 {
+        let row = |row: u32| [block * 800 + row, row].map(u32::to_le_bytes).concat();
+        let rows: Vec<u8> = (0..800).flat_map(row).collect();
+        log.block(&BlockTimes::new(time.into(), (time - 1_600_000_000 * SECOND).into()).unwrap(), &rows)
+            .unwrap();
+        time += 800 * 1_003_520_000 / 8000 + if block == 700 { 5 * SECOND } else { 0 };
+    }
+    log.finish_in_place().unwrap().0.into_inner()
+}
+
+/// A VEL log of ten minutes.
+fn drive() -> Vec<u8> {
+    let data = [7; 2000];
+    let messages: Vec<_> = (0..3000)
+        .map(|i| NewMessage::raw(0x1234_5678, 1, 5000.0 + 200.0 * f64::from(i), &data[..]))
+        .collect();
+    let mut out = Vec::new();
+    write_log(&messages, &WriteOptions::default(), &mut out).unwrap();
+    out
+}
+
+/// A bag of several chunks from several years; none without the real bags.
+fn years() -> Option<Vec<u8>> {
+    let folder = rovelog_testing::real("rosbag20")?;
+    let names = ["real_joints_2011", "real_imu_navsat_bz2_2015", "real_audio_2019", "real_turtlesim_2014"];
+    let logs = names.map(|name| rovelog::open(folder.join(format!("{name}.bag"))).unwrap());
+    let mut out = Vec::new();
+    rovelog::merge(&logs, Align::Utc, &mut out).unwrap();
+    Some(out)
+}
+
+/// Topic, offset, time and payload of a record.
+type Row = (String, u64, i64, Vec<u8>);
+
+/// What a record is, without the number that depends on the records before it.
+fn facts(record: Result<Record<'_>>) -> Row {
+    let record = record.unwrap();
+    let time = record.time.map_or(i64::MIN, |time| time.nanos);
+    (record.topic.name.clone(), record.offset, time, record.payload[..].to_vec())
+}
+
+#[test]
+fn an_outline_says_nothing_that_is_not_so() {
+    let mut logs = real();
+    logs.extend([("power".to_owned(), power()), ("drive".to_owned(), drive())]);
+    logs.extend(years().map(|bytes| ("years".to_owned(), bytes)));
+    for (name, file) in logs {
+        let parts = Parts::of(&file);
+        let Ok(true) = rovelog::outline(&parts, None) else { continue };
+        assert!(parts.fetched() <= 1 << 20, "{name}: {} bytes", parts.fetched());
+        assert!(*parts.fetches.borrow() <= 5, "{name}");
+        let whole = from_bytes(Bytes::from(file.clone()), &ReadOptions::default()).unwrap();
+        let log = match parts.open() {
+            Ok(log) => log,
+            // Bags that were never closed.
+            Err(error) => {
+                assert_eq!(error.kind, ErrorKind::PartlyRead, "{name}: {error}");
+                continue;
+            }
+        };
+        let (info, all) = (log.info(), whole.info());
+        assert_eq!((&info.version, info.dialect, info.size), (&all.version, all.dialect, all.size), "{name}");
+        assert_eq!(info.unread, parts.unread().bytes(), "{name}");
+        if info.unread == 0 {
+            assert_eq!(info.records, all.records, "{name}");
+            continue;
+        }
+        assert!(info.state != State::Complete, "{name}: only parts were read");
+        if info.lost.losses == 0 {
+            assert_eq!(info.state, State::NotChecked, "{name}");
+        }
+        if info.at_least {
+            assert!(info.records <= all.records && info.records > 0, "{name}");
+        } else {
+            assert_eq!(info.records, all.records, "{name}");
+        }
+        for topic in log.topics() {
+            let same = whole.topic(&topic.name).unwrap_or_else(|| panic!("{name} has no {}", topic.name));
+            assert!(topic.count <= same.count, "{name}: {}", topic.name);
+        }
+        let near = |a: Option<rovelog::Timestamp>, b: Option<rovelog::Timestamp>| {
+            a.zip(b).is_none_or(|(a, b)| a.nanos.abs_diff(b.nanos) < 1_000_000)
+        };
+        let whole_span = all.span().unzip();
+        assert!(near(info.start, whole_span.0) || near(info.start, all.start), "{name}: start");
+        assert!(near(info.end, whole_span.1) || near(info.end, all.end), "{name}: end");
+        // What is in parts that were not read is refused, not left out.
+        if info.records > 0 {
+            let mut records = log.records(&Select::all());
+            assert!(
+                matches!(records.next(), Some(Err(error)) if error.kind == ErrorKind::PartlyRead),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_window_is_read_from_what_the_log_asks_for() {
+    let mut logs = real();
+    logs.extend([("power".to_owned(), power()), ("drive".to_owned(), drive())]);
+    logs.extend(years().map(|bytes| ("years".to_owned(), bytes)));
+    let mut windows = 0;
+    for (name, file) in logs {
+        let whole = from_bytes(Bytes::from(file.clone()), &ReadOptions::default()).unwrap();
+        let Some((start, end)) = whole.info().span() else { continue };
+        let is_rld = whole.format().id == "rld";
+        for part in 0..5 {
+            let parts = Parts::of(&file);
+            let Ok(true) = rovelog::outline(&parts, None) else { continue };
+            if parts.unread().is_empty() || parts.open().is_err() {
+                continue;
+            }
+            let from = start.nanos + (end.nanos - start.nanos) / 5 * part;
+            let select = Select::all().between(Some(from), Some(from + SECOND));
+            let Some(log) = parts.select(&select) else {
+                assert!(matches!(whole.format().id, "ulog" | "rosbag"), "{name}");
+                continue;
+            };
+            windows += 1;
+            let mut wanted: Vec<_> = whole.records(&select).map(facts).collect();
+            let mut found: Vec<_> = log.records(&select).map(facts).collect();
+            if is_rld {
+                // The fit has fewer block times: rows at the ends may be in the window of one only.
+                let both = |rows: &[Row], others: &[Row]| {
+                    let (first, last) = (others[0].1, others[others.len() - 1].1);
+                    rows.iter().filter(|row| (first..=last).contains(&row.1)).cloned().collect::<Vec<_>>()
+                };
+                let (some, others) = (both(&found, &wanted), both(&wanted, &found));
+                assert!(found.len() - some.len() <= 1 && wanted.len() - others.len() <= 1, "{name}");
+                (found, wanted) = (some, others);
+                for (found, wanted) in found.iter_mut().zip(&wanted) {
+                    // No block time is more than half a millisecond late.
+                    assert!(found.2.abs_diff(wanted.2) < 100_000, "{name}: {} {}", found.2, wanted.2);
+                    found.2 = wanted.2;
+                }
+            }
+            assert_eq!(found.len(), wanted.len(), "{name}");
+            for (found, wanted) in found.iter().zip(&wanted) {
+                assert!(found == wanted, "{name}: the record at byte {}", wanted.1);
+            }
+        }
+    }
+    assert!(windows >= 10, "{windows}");
+}
+
+#[test]
+fn a_window_of_a_large_log_is_a_small_part_of_it() {
+    for (file, share) in [(power(), 6), (drive(), 8)] {
+        let parts = Parts::of(&file);
+        rovelog::outline(&parts, None).unwrap();
+        let before = parts.fetched();
+        let (start, _) = parts.open().unwrap().info().span().unwrap();
+        let select = Select::all().between(Some(start.nanos + 50 * SECOND), Some(start.nanos + 52 * SECOND));
+        let log = parts.select(&select).unwrap();
+        assert!(log.records(&select).count() > 5);
+        let moved = parts.fetched() - before;
+        assert!(moved * share < file.len() as u64, "{moved} of {}", file.len());
+    }
+}
