@@ -8,7 +8,7 @@ use rovelog_core::{Result, Select};
 use crate::clock::Noticed;
 use crate::layout::Layout;
 use crate::reader::RldReader;
-use crate::validate::validate;
+use crate::validate::{may_have_extra_word, validate};
 use crate::wire::BLOCK_TIMES_LEN;
 
 /// Number of blocks, spread over the log, whose times place the rows of a part of it: one for each
@@ -22,7 +22,8 @@ const SPACING: u64 = 1 << 20;
 /// after writing it.
 const BEHIND: u64 = 4;
 
-/// Fetches the header, however long it is, and the times of the second and the last blocks.
+/// Fetches the header, however long it is, the times of the last blocks, and those of the second
+/// where they tell the layout of rows.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let (size, mut len) = (file.size(), END);
     let validated = loop {
@@ -40,7 +41,8 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let counted = validated.declared.unwrap_or(physical).min(physical);
     let (last, all) = (layout.blocks(counted).saturating_sub(1), layout.blocks(physical));
     let behind = last..all.min(last + BEHIND);
-    let blocks = std::iter::once(1).chain(behind).filter(|block| *block < all);
+    let second = may_have_extra_word(&validated.header.lead_in, validated.version).then_some(1);
+    let blocks = second.into_iter().chain(behind).filter(|block| *block < all);
     file.fetch(&blocks.map(|block| block_times(layout, block)).collect::<Vec<_>>())
 }
 

@@ -235,7 +235,7 @@ fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
 
 /// Returns whether a release from 2.0.0-beta1 to 2.0.1 can have written the file: they wrote a word
 /// of binary values even without binary channels.
-fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
+pub(crate) fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
     version.number == 4 && lead_in.binary_count.get() == 0 && lead_in.analog_count.get() > 0
 }
 

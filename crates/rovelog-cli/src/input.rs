@@ -291,8 +291,13 @@ impl Survey {
         Self::with(input, context, Input::open_outline)
     }
 
-    /// By all that is in it; of a remote log, by what it says of itself.
+    /// By all that is in it.
     pub(crate) fn of_all(input: &Input, context: &Context) -> Result<Self, Failure> {
+        Self::with(input, context, Input::open_all)
+    }
+
+    /// By all that is in it; of a remote log, by what it says of itself.
+    pub(crate) fn of_topics(input: &Input, context: &Context) -> Result<Self, Failure> {
         let is_remote = input.remote.is_some();
         Self::with(input, context, if is_remote { Input::open_outline } else { Input::open_all })
     }

@@ -52,7 +52,10 @@ struct Document<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let input = args.log.input()?;
-    let survey = Survey::of_all(&input, context)?;
+    let survey = Survey::of_topics(&input, context)?;
+    if survey.info.at_least {
+        context.note("counts are those of the parts that were read: --allow-remote-scan counts all");
+    }
     let mut topics = args.topics.pick(&survey.topics).map_err(|failure| failure.at(&input.path))?;
     // Stable: equal topics stay in the order of their names.
     match args.sort {

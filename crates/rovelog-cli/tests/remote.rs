@@ -1,0 +1,194 @@
+//! Remote logs on the command line: what is asked of the server, and what is said.
+#![cfg(feature = "remote")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::process::Output;
+
+use rovelog::rld_format::unit::Unit;
+use rovelog::rld_format::wire::BlockTimes;
+use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter, set_counts};
+use rovelog_testing::{Server, Way, real};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn run(arguments: &[&str]) -> Output {
+    common::rovelog().args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// An RLD log of 1 GB, of which only the header and the block times take space: 250 blocks of a
+/// second at 64 kHz.
+fn large_rld(path: &Path) -> u64 {
+    let channels = (0..16).map(|i| ChannelSpec::analog(format!("V{i}"), Unit::Volt, -8)).collect();
+    let spec = LogSpec { channels, ..LogSpec::new(64_000) };
+    let mut header = spec.header().unwrap();
+    let row = 16 * 4;
+    let (blocks, block) = (250, 32 + 64_000 * row);
+    set_counts(&mut header, blocks * 64_000).unwrap();
+    let mut file = File::create(path).unwrap();
+    let empty = RldWriter::new(std::io::Cursor::new(Vec::new()), spec.header().unwrap()).unwrap();
+    let start = empty.layout().header;
+    file.write_all(&header.to_bytes()).unwrap();
+    for i in 0..blocks {
+        let time = 1_700_000_000_000_000_000 + i128::from(i) * 1_003_520_000;
+        file.seek(SeekFrom::Start(start + i * block)).unwrap();
+        let times = BlockTimes::new(time, time - 1_600_000_000_000_000_000).unwrap();
+        file.write_all(zerocopy::IntoBytes::as_bytes(&times)).unwrap();
+        file.write_all(&u32::try_from(i).unwrap().to_le_bytes()).unwrap();
+    }
+    let size = start + blocks * block;
+    file.set_len(size).unwrap();
+    size
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn info_of_each_format_is_three_requests_and_a_megabyte() {
+    let formats = [
+        ("ulog", "sample.ulg"),
+        ("rld", "test_unsupported.rld"),
+        ("rosbag20", "real_joints_2011.bag"),
+        ("vel", "index_from_startup.vel"),
+    ];
+    for (name, file) in formats {
+        let Some(folder) = real(name) else { continue };
+        let server = Server::start(&folder, Way::Ranges);
+        let info = json(&["info", "-f", "json", &server.url(file)]);
+        let served = server.served();
+        assert!(served.requests <= 3 && served.bytes <= 1 << 20, "{name}: {served:?}");
+        let local = json(&["info", "-f", "json", &folder.join(file).to_string_lossy()]);
+        for key in ["format", "size", "clock"] {
+            assert_eq!(info[key], local[key], "{name}: {key}");
+        }
+        let unread: u64 = info["unread"].as_str().unwrap().parse().unwrap();
+        assert_eq!(info["state"] == "not_checked", unread > 0, "{name}");
+        if info["at_least"] == false {
+            assert_eq!(info["records"], local["records"], "{name}");
+        }
+        // All of it, in one way through.
+        let mut whole = json(&["info", "-f", "json", "--allow-remote-scan", &server.url(file)]);
+        whole["file"] = local["file"].clone();
+        assert_eq!(whole, local, "{name}");
+        let size: u64 = local["size"].as_str().unwrap().parse().unwrap();
+        assert_eq!(server.served().bytes, size, "{name}: each byte once");
+    }
+}
+
+#[test]
+fn a_window_of_a_gigabyte_moves_less_than_a_hundredth() {
+    let folder = folder();
+    let size = large_rld(&folder.path().join("large.rld"));
+    assert!(size > 1_000_000_000);
+    let server = Server::start(folder.path(), Way::Ranges);
+    let info = json(&["info", "-f", "json", &server.url("large.rld")]);
+    assert_eq!(info["records"], "16000000");
+    assert!(server.served().requests <= 3);
+    let window = ["-S", "+100s", "-E", "+100.01s", "-f", "csv", "--topics", "samples"];
+    let output = run(&[&["cat", &server.url("large.rld")][..], &window].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let moved = server.served();
+    assert!(moved.bytes * 100 < size, "{moved:?}");
+    let local = folder.path().join("large.rld");
+    let local = run(&[&["cat", &*local.to_string_lossy()][..], &window].concat());
+    assert_eq!(text(&output.stdout).lines().count(), text(&local.stdout).lines().count());
+    // A slice costs what it keeps.
+    let out = folder.path().join("part.rld");
+    let url = server.url("large.rld");
+    let sliced = run(&["slice", &url, "-S", "+10s", "-E", "+11s", "-o", &out.to_string_lossy()]);
+    assert!(sliced.status.success(), "{}", text(&sliced.stderr));
+    let moved = server.served();
+    assert!(moved.bytes < 2 * fs::metadata(&out).unwrap().len() + (1 << 20), "{moved:?}");
+}
+
+#[test]
+fn what_needs_all_of_a_log_asks_for_it() {
+    let Some(folder) = real("ulog") else { return };
+    let server = Server::start(&folder, Way::Ranges);
+    let url = server.url("sample.ulg");
+    for command in [&["check", &*url][..], &["cat", &url, "-S", "-1s"], &["recover", &url, "-o", "/dev/null"]] {
+        let output = run(command);
+        assert_eq!(output.status.code(), Some(1), "{command:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("next: read all of it, 4.1 MB: --allow-remote-scan"), "{said}");
+    }
+    server.served();
+    let remote = run(&["cat", &url, "-S", "-1s", "--allow-remote-scan"]);
+    let local = run(&["cat", &folder.join("sample.ulg").to_string_lossy(), "-S", "-1s"]);
+    assert_eq!(text(&remote.stdout), text(&local.stdout));
+    let limited = run(&["check", &url, "--allow-remote-scan", "--max-bytes", "1MB"]);
+    assert!(text(&limited.stderr).contains("1000000 are allowed"), "{}", text(&limited.stderr));
+}
+
+#[test]
+fn a_server_without_ranges_is_read_whole_or_not_at_all() {
+    let server = Server::start(common::corpus(), Way::Whole);
+    let url = server.url("arrays-of-all-basic-types.ulg");
+    let output = run(&["info", &url]);
+    assert!(text(&output.stderr).contains("does not support range requests"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--allow-remote-scan"));
+    let remote = run(&["cat", &url, "--allow-remote-scan"]);
+    assert_eq!(remote.stdout, run(&["cat", "arrays-of-all-basic-types.ulg"]).stdout);
+}
+
+#[test]
+fn compressed_logs_are_read_whole() {
+    let folder = folder();
+    let log = fs::read(common::corpus().join("arrays-of-all-basic-types.ulg")).unwrap();
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(&log).unwrap();
+    fs::write(folder.path().join("log.ulg.gz"), packer.finish().unwrap()).unwrap();
+    let server = Server::start(folder.path(), Way::Ranges);
+    // Small enough to be there with the first request.
+    let remote = run(&["cat", &server.url("log.ulg.gz")]);
+    assert_eq!(remote.stdout, run(&["cat", "arrays-of-all-basic-types.ulg"]).stdout);
+}
+
+#[test]
+fn secrets_are_in_no_output() {
+    let server = Server::start(common::corpus(), Way::Private);
+    let url = server.url_with_password("arrays-of-all-basic-types.ulg");
+    for command in [
+        &["info", &*url][..],
+        &["info", "-f", "json", &url],
+        &["check", &url],
+        &["cat", &url, "-v"],
+        &["info", &url.replace("arrays", "none")],
+    ] {
+        let output = run(command);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(!said.contains("secret"), "{said}");
+    }
+    assert!(run(&["info", &url]).status.success());
+}
+
+#[test]
+fn an_output_is_written_to_a_server() {
+    let server = Server::start(common::corpus(), Way::Ranges);
+    let url = server.url("out.ndjson");
+    let output = run(&["export", "arrays-of-all-basic-types.ulg", "-o", &url, "--force"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let folder = folder();
+    let local = folder.path().join("out.ndjson");
+    run(&["export", "arrays-of-all-basic-types.ulg", "-o", &local.to_string_lossy()]);
+    assert_eq!(server.written("out.ndjson"), Some(fs::read(&local).unwrap()));
+    // A run that fails writes nothing.
+    let failed = run(&["export", "none.ulg", "-o", &server.url("never.ndjson")]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert_eq!(server.written("never.ndjson"), None);
+}
