@@ -33,7 +33,7 @@ fn json(arguments: &[&str]) -> Value {
 /// second at 64 kHz.
 fn large_rld(path: &Path) -> u64 {
     let analog = (1..16).map(|i| ChannelSpec::analog(format!("V{i}"), Unit::Volt, -8));
-    let channels = std::iter::once(ChannelSpec::binary("DI1")).chain(analog).collect();
+    let channels = std::iter::once(ChannelSpec::bit("DI1")).chain(analog).collect();
     let spec = LogSpec { channels, ..LogSpec::new(64_000) };
     let mut header = spec.header().unwrap();
     let empty = RldWriter::new(std::io::Cursor::new(Vec::new()), spec.header().unwrap()).unwrap();
@@ -122,7 +122,8 @@ fn what_needs_all_of_a_log_asks_for_it() {
     let Some(folder) = real("ulog") else { return };
     let server = Server::start(&folder, Way::Ranges);
     let url = server.url("sample.ulg");
-    for command in [&["check", &*url][..], &["cat", &url, "-S", "-1s"], &["recover", &url, "-o", "/dev/null"]] {
+    for command in [&["check", &*url][..], &["cat", &url, "-S", "-1s"], &["recover", &url, "-o", "/dev/null"]]
+    {
         let output = run(command);
         assert_eq!(output.status.code(), Some(1), "{command:?}");
         let said = text(&output.stderr);
