@@ -26,8 +26,9 @@ pub(crate) fn diff(
     let name = |reader: &Reader| reader.origin.path.clone().unwrap_or_else(|| "-".to_owned());
     let (name_a, name_b) = (name(a), name(b));
     let ignored = Ignored { counts, calibration };
+    let (log_a, log_b) = (a.all(py)?, b.all(py)?);
     let document = a.origin.checked(py, || {
-        let work = || rovelog_cli::diff((&name_a, &a.log), (&name_b, &b.log), ignored);
+        let work = || rovelog_cli::diff((&name_a, log_a), (&name_b, log_b), ignored);
         b.origin.checked(py, || errors::run(py, work))
     })?;
     document.map_err(|error| Raise::new("RovelogError", error.to_string()).raise(py))

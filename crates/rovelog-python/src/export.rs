@@ -120,13 +120,15 @@ pub(crate) fn export_names(
     reader: &Reader,
     topics: Vec<usize>,
 ) -> PyResult<(Named, Vec<Lost>)> {
-    let topics = chosen(reader, topics);
+    let log = reader.all(py)?;
+    let topics = chosen(reader, log, topics);
     let (good, bad): (Vec<&Topic>, Vec<&Topic>) = reader.run(py, || {
         Ok(topics
             .into_iter()
-            .partition(|topic| reader.log.own(topic).and_then(|topic| topic.columns(&Select::all())).is_ok()))
+            .partition(|topic| log.own(topic).and_then(|topic| topic.columns(&Select::all())).is_ok()))
     })?;
-    let names = good.iter().map(|topic| topic.id.index()).zip(topic_names(&good)).collect();
+    let place = |topic: &&Topic| reader.log.topics().iter().position(|known| known.name == topic.name);
+    let names = good.iter().filter_map(place).zip(topic_names(&good)).collect();
     Ok((names, lost(bad.into_iter().map(Loss::undecodable).collect())))
 }
 
@@ -145,15 +147,16 @@ pub(crate) fn export_tables(
     };
     let out = outputs.first().map_or_else(PathBuf::new, |(_, path)| path.clone());
     let select = window.of(Select::all());
+    let log = reader.all(py)?;
     output::write(py, reader, &out, |signals| {
         let mut files = Vec::new();
         for (topic, path) in outputs {
-            files.extend(chosen(reader, [topic]).into_iter().zip([output::create(&path, signals)?]));
+            files.extend(chosen(reader, log, [topic]).into_iter().zip([output::create(&path, signals)?]));
         }
         let told = Kind::Table(kind).tells_source();
         let (options, provenance) = (options.table(), provenance(reader, told)?);
         let how = (kind, &options);
-        let (written, losses) = table::write(&**reader.log, files, &select, how, &provenance, &mut |_| ())?;
+        let (written, losses) = table::write(&***log, files, &select, how, &provenance, &mut |_| ())?;
         let mut rows = Vec::new();
         for mut table in written {
             table.out.flush()?;
@@ -174,12 +177,13 @@ pub(crate) fn export_records(
     window: Window,
     options: Options,
 ) -> PyResult<(u64, Vec<Lost>)> {
-    let names = chosen(reader, topics).into_iter().map(|topic| topic.name.clone());
+    let log = reader.all(py)?;
+    let names = chosen(reader, log, topics).into_iter().map(|topic| topic.name.clone());
     let select = window.of(Select::topics(names));
     let kind = Kind::by_name(kind)
         .filter(|kind| !matches!(kind, Kind::Table(_)))
         .ok_or_else(|| unknown(py, kind))?;
-    let bag = if let AnyLog::Rosbag(bag) = &*reader.log { Some(bag) } else { None };
+    let bag = if let AnyLog::Rosbag(bag) = &**log { Some(bag) } else { None };
     if kind == Kind::Bag2 && bag.is_none() {
         let what = format!("bag2 is for ROS bags, not for {}", reader.log.format().name);
         return Err(Raise::new("UnsupportedError", what).raise(py));
@@ -190,14 +194,14 @@ pub(crate) fn export_records(
         let (records, losses) = match (kind, bag) {
             (Kind::Mcap, _) => {
                 let provenance = provenance(reader, true)?;
-                let done = mcap::write(&reader.log, &select, &to_mcap, &provenance, &mut file, &mut |_| ())?;
+                let done = mcap::write(log, &select, &to_mcap, &provenance, &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
             (Kind::Bag2, Some(bag)) => {
                 let done = bag2::write(bag, &select, options.bag2(), &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
-            _ => ndjson::write(&**reader.log, &select, &mut file, &mut |_| ())?,
+            _ => ndjson::write(&***log, &select, &mut file, &mut |_| ())?,
         };
         file.flush()?;
         Ok((records, lost(losses)))
@@ -222,9 +226,11 @@ pub(crate) fn export_logger_csv(
     })
 }
 
-/// Returns the topics with these indices.
-fn chosen(reader: &Reader, topics: impl IntoIterator<Item = usize>) -> Vec<&Topic> {
-    topics.into_iter().filter_map(|index| reader.log.topics().get(index)).collect()
+/// Returns the topics of `log`, which was opened with all of the file, that have these indices in the
+/// reader's.
+fn chosen<'a>(reader: &Reader, log: &'a AnyLog, topics: impl IntoIterator<Item = usize>) -> Vec<&'a Topic> {
+    let known = topics.into_iter().filter_map(|index| reader.log.topics().get(index));
+    known.filter_map(|known| log.topics().iter().find(|topic| topic.name == known.name)).collect()
 }
 
 fn unknown(py: Python<'_>, kind: &str) -> PyErr {
@@ -236,7 +242,8 @@ fn unknown(py: Python<'_>, kind: &str) -> PyErr {
 fn provenance(reader: &Reader, told: bool) -> rovelog::Result<Provenance> {
     let path = reader.origin.path().map(Path::new);
     let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());
-    let digits = match (&reader.memory, path) {
+    let copy = reader.parts.as_ref().map(|parts| parts.copy());
+    let digits = match (&reader.memory, copy.or(path)) {
         _ if !told => return Ok(Provenance::new(name)),
         (Some(bytes), _) => rovelog_export::sha256(&bytes[..]),
         (None, Some(path)) => File::open(path).and_then(rovelog_export::sha256),

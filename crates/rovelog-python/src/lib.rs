@@ -18,6 +18,7 @@ mod output;
 mod parallel;
 mod reader;
 mod records;
+mod remote;
 mod rld;
 mod rosbag;
 mod select;

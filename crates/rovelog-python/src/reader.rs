@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatchReader as _;
 use pyo3::prelude::*;
@@ -13,12 +13,15 @@ use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog::core::select::Names;
 use rovelog::{
     AnyLog, Bytes, Error, ErrorKind, ReadOptions, RecoverOptions, Result, Schema, Select, Timestamp, Topic,
+    TopicId,
 };
 use rovelog_export::ExportError;
+use rovelog_remote::RemoteFile;
 
 use crate::errors::{self, Raise, of_arrow};
 use crate::origin::Origin;
 use crate::records::Messages;
+use crate::remote::{self, FileObject, Parts};
 use crate::select::Shape;
 use crate::stream::{self, TopicStream};
 use crate::table::{self, Batches, Table};
@@ -39,6 +42,10 @@ pub(crate) struct Reader {
     pub(crate) origin: Origin,
     /// The bytes, if they were given and not read from the path.
     pub(crate) memory: Option<Bytes>,
+    /// What was fetched, of a log that is read by ranges; `log` is its outline then.
+    pub(crate) parts: Option<Arc<Parts>>,
+    /// The log with all that is in it, once that is asked for.
+    pub(crate) whole: OnceLock<Arc<AnyLog>>,
 }
 
 /// Bytes of records above which decoding runs on another thread, so that Python handles signals.
@@ -60,6 +67,14 @@ impl Window {
 struct Part(Option<Vec<String>>, Window);
 
 impl Reader {
+    pub(crate) fn new(log: AnyLog, origin: Origin, memory: Option<Bytes>) -> Self {
+        Self::new_of(Arc::new(log), origin, memory)
+    }
+
+    fn new_of(log: Arc<AnyLog>, origin: Origin, memory: Option<Bytes>) -> Self {
+        Self { log, origin, memory, parts: None, whole: OnceLock::new() }
+    }
+
     fn topic(&self, py: Python<'_>, index: usize) -> PyResult<&Topic> {
         self.log.topics().get(index).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
     }
@@ -72,7 +87,7 @@ impl Reader {
         of_format: impl FnOnce(&'a AnyLog) -> Option<&'a T>,
     ) -> PyResult<&'a T> {
         self.origin.check(py)?;
-        of_format(&self.log).ok_or_else(|| {
+        of_format(self.all(py)?).ok_or_else(|| {
             let format = self.log.format();
             let message = format!("this log is no {what}, it is {}", format.name);
             Raise::new("UnsupportedError", message).of(format.id, self.origin.path()).raise(py)
@@ -113,7 +128,33 @@ impl Reader {
         let topic = self.topic(py, topic)?;
         let (shape, select) = self.part(topic, part);
         let watch = self.origin.watch.clone();
-        self.run(py, || TopicStream::new((Arc::clone(&self.log), watch), topic.id, shape, &select))
+        let log = self.with(py, &select)?;
+        let id = self.same(py, &log, topic)?;
+        self.run(py, || TopicStream::new((log, watch), id, shape, &select))
+    }
+
+    /// Returns the log with all that the selected records need.
+    pub(crate) fn with(&self, py: Python<'_>, select: &Select) -> PyResult<Arc<AnyLog>> {
+        let Some(parts) = &self.parts else { return Ok(Arc::clone(&self.log)) };
+        let (parts, select) = (Arc::clone(parts), select.clone());
+        errors::run_aside(py, move || parts.with(&select))?.map_err(|error| self.raise(py, &error))
+    }
+
+    /// Returns the log with all that is in it.
+    pub(crate) fn all(&self, py: Python<'_>) -> PyResult<&Arc<AnyLog>> {
+        let Some(parts) = &self.parts else { return Ok(&self.log) };
+        if let Some(whole) = self.whole.get() {
+            return Ok(whole);
+        }
+        let parts = Arc::clone(parts);
+        let whole = errors::run_aside(py, move || parts.whole())?.map_err(|error| self.raise(py, &error))?;
+        Ok(self.whole.get_or_init(|| whole))
+    }
+
+    /// Returns the id of a topic of this log in one that was opened with more of the file.
+    fn same(&self, py: Python<'_>, log: &AnyLog, topic: &Topic) -> PyResult<TopicId> {
+        let found = log.topics().iter().find(|other| other.name == topic.name);
+        found.map(|topic| topic.id).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
     }
 
     /// Writes a new log made from this one.
@@ -173,7 +214,7 @@ impl Reader {
         options.alone = alone;
         let open = || rovelog::open_watched(&path, format.as_deref(), &options);
         let (log, watch) = errors::run_on(py, Some(&name), open)?;
-        Ok(Self { log: Arc::new(log), origin: Origin { path: Some(name), watch }, memory: None })
+        Ok(Self::new(log, Origin { path: Some(name), watch }, None))
     }
 
     /// Opens a log in memory, without copying it.
@@ -194,7 +235,52 @@ impl Reader {
             None => rovelog::from_bytes(bytes, &options),
             Some(format) => rovelog::from_bytes_as(format, bytes, &options),
         })?;
-        Ok(Self { log: Arc::new(log), origin: Origin::named(name), memory })
+        Ok(Self::new(log, Origin::named(name), memory))
+    }
+
+    /// Opens a log by ranges: one at an address, or one that a file object reads, which has a
+    /// name. `storage` has credentials and settings of the store, `max_bytes` limits what is moved.
+    #[staticmethod]
+    #[pyo3(signature = (source, name=None, format=None, types=None, max_unpacked=None, msgs=None, storage=Vec::new(), max_bytes=None))]
+    #[expect(clippy::too_many_arguments, reason = "those of `open`")]
+    fn remote(
+        py: Python<'_>,
+        source: Bound<'_, PyAny>,
+        name: Option<String>,
+        format: Option<String>,
+        types: Option<PathBuf>,
+        max_unpacked: Option<u64>,
+        msgs: Option<PathBuf>,
+        storage: Vec<(String, String)>,
+        max_bytes: Option<u64>,
+    ) -> PyResult<Self> {
+        let options = options(py, types, max_unpacked, msgs)?;
+        let address = source.extract::<String>().ok();
+        let shown = name.clone();
+        let object = if address.is_some() { None } else { Some(FileObject::new(&source)?) };
+        let open = move || {
+            let (file, name) = match (address, object) {
+                (Some(address), _) => {
+                    let (file, name) = remote::at_address(&address, storage, max_bytes)?;
+                    (file, Some(name))
+                }
+                (None, Some(object)) => (RemoteFile::of(Box::new(object), "log")?, name),
+                (None, None) => unreachable!("a source is an address or an object"),
+            };
+            Ok((Parts::open(file, format, options)?, name))
+        };
+        let opened = errors::run_aside(py, open)?;
+        let (parts, name) = opened.map_err(|error: Error| errors::raise(py, &error, shown.as_deref()))?;
+        let mut reader = Self::new_of(parts.known(), Origin::named(name), None);
+        reader.parts = Some(Arc::new(parts));
+        Ok(reader)
+    }
+
+    /// Returns a reader of all of the log, where this one has its outline.
+    fn whole(&self, py: Python<'_>) -> PyResult<Self> {
+        let mut whole = Self::new_of(Arc::clone(self.all(py)?), self.origin.clone(), self.memory.clone());
+        whole.parts.clone_from(&self.parts);
+        Ok(whole)
     }
 
     #[getter]
@@ -231,6 +317,8 @@ impl Reader {
         dict.set_item("utc_rule", utc.map(|utc| utc.rule))?;
         dict.set_item("utc_evidence", utc.map(|utc| utc.evidence.clone()))?;
         dict.set_item("records", info.records)?;
+        dict.set_item("unread", info.unread)?;
+        dict.set_item("at_least", info.at_least)?;
         dict.set_item("problems", info.problems)?;
         dict.set_item("lost_bytes", info.lost.bytes)?;
         let lost: Vec<(u64, u64)> = info.lost.ranges.iter().map(|range| (range.start, range.end)).collect();
@@ -292,7 +380,8 @@ impl Reader {
     /// Returns the problems of the log: code, name, severity, start, end, message, meaning.
     #[expect(clippy::type_complexity, reason = "a row of a table")]
     fn problems(&self, py: Python<'_>) -> PyResult<Vec<(&str, &str, &str, u64, u64, Cow<'_, str>, &str)>> {
-        let rows = self.run(py, || Ok(self.log.diagnostics().list()))?.iter().map(|found| {
+        let log = self.all(py)?;
+        let rows = self.run(py, || Ok(log.diagnostics().list()))?.iter().map(|found| {
             let (rule, range) = (found.rule, &found.range);
             (
                 rule.code,
@@ -314,8 +403,9 @@ impl Reader {
         &self,
         py: Python<'_>,
     ) -> PyResult<Option<Vec<(Option<i64>, u8, &'static str, Option<String>, String, u64)>>> {
+        let log = self.all(py)?;
         self.run(py, || {
-            let Some(texts) = self.log.texts() else { return Ok(None) };
+            let Some(texts) = log.texts() else { return Ok(None) };
             let texts = texts.map(|text| {
                 let (time, level) = (text.time.map(|time| time.nanos), text.level_name());
                 (time, text.level, level, text.source, text.text, text.offset)
@@ -329,9 +419,10 @@ impl Reader {
         let known = self.topic(py, topic)?;
         let (shape, select) = self.part(known, part);
         let large = known.bytes > LARGE || !known.bytes_known;
-        let log = Arc::clone(&self.log);
+        let log = self.with(py, &select)?;
+        let id = self.same(py, &log, known)?;
         let work = move || {
-            let topic = &log.topics()[topic];
+            let topic = &log.topics()[id.index()];
             let batch = match ulog::table(&log, topic, &select)? {
                 Some(batch) => batch,
                 None => table::joined(log.format().id, log.own(topic)?.columns(&select)?)?,
@@ -405,7 +496,8 @@ impl Reader {
     fn recover<'py>(&self, py: Python<'py>, out: PathBuf, drop_stale: bool) -> PyResult<Bound<'py, PyDict>> {
         let options = RecoverOptions::default();
         let options = if drop_stale { options.dropping_stale() } else { options };
-        let found = self.rewrite(py, &out, |file| self.log.recover(file, &options))?;
+        let log = self.all(py)?;
+        let found = self.rewrite(py, &out, |file| log.recover(file, &options))?;
         let dict = PyDict::new(py);
         dict.set_item("records", found.records)?;
         dict.set_item("kept_bytes", found.kept_bytes)?;
@@ -429,7 +521,8 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut select = window.of(Select::all());
         select.topics = topics.map(Names::from_iter);
-        let sliced = self.rewrite(py, &out, |file| self.log.slice(&select, file))?;
+        let log = self.with(py, &select)?;
+        let sliced = self.rewrite(py, &out, |file| log.slice(&select, file))?;
         let dict = PyDict::new(py);
         dict.set_item("records", sliced.records)?;
         dict.set_item("others", sliced.others)?;

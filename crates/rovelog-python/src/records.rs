@@ -125,7 +125,7 @@ pub(crate) struct Messages {
 impl Messages {
     /// Returns the records of `select`; with `raw`, their undecoded payloads.
     pub(crate) fn new(py: Python<'_>, reader: &Reader, select: &Select, raw: bool) -> PyResult<Self> {
-        let log = Arc::clone(&reader.log);
+        let log = reader.with(py, select)?;
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
         let cell = reader.run(py, || Ok(Cell::new(log, |log| log.records(select))))?;
         let reading = Reading { ready: Piece::new(), decoder: Some(Decoder { cell, raw }), pieces: None };

@@ -95,8 +95,9 @@ pub(crate) fn vel_revolutions(
     let calibration = calibration.map(|path| calibration_of(py, &path)).transpose()?;
     let mut select = window.of(Select::all());
     select.fields = fields.map(Names::from_iter);
+    let log = Arc::clone(reader.all(py)?);
     let batches = reader.run(py, || {
-        LogBatches::try_new(Arc::clone(&reader.log), |log| -> Result<rovelog::core::Batches<'_>> {
+        LogBatches::try_new(log, |log| -> Result<rovelog::core::Batches<'_>> {
             let AnyLog::Vel(log) = &**log else { unreachable!("looked at above") };
             Ok(Box::new(log.point_batches(None, calibration.as_ref(), PointOptions::default(), &select)?))
         })

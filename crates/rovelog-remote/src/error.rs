@@ -73,6 +73,9 @@ pub enum RemoteError {
         /// The innermost cause.
         why: String,
     },
+    /// An object through which a file is read has failed.
+    #[error(transparent)]
+    Object(Box<dyn StdError + Send + Sync>),
     /// The copy on this machine cannot be written or read.
     #[error("the copy of the remote file in the folder for temporary files: {0}")]
     Copy(#[from] std::io::Error),
@@ -95,7 +98,7 @@ impl RemoteError {
                 Some("check the address and the connection, and try again")
             }
             Self::Copy(_) => Some("free disk space, or set TMPDIR to another disk"),
-            Self::NoRanges | Self::TooMany { .. } | Self::Exists => None,
+            Self::NoRanges | Self::TooMany { .. } | Self::Exists | Self::Object(_) => None,
         }
     }
 
@@ -133,6 +136,10 @@ impl From<object_store::Error> for RemoteError {
 impl From<RemoteError> for Error {
     fn from(error: RemoteError) -> Self {
         let (kind, next) = (error.kind(), error.next());
+        let error = match error {
+            RemoteError::Object(error) => return Self::new("rovelog", kind, None, error),
+            error => error,
+        };
         let made = Self::new("rovelog", kind, None, error);
         match next {
             Some(next) => made.with_next(next),

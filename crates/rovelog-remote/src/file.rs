@@ -1,5 +1,6 @@
 //! A remote file as a file of this machine, in which what was not fetched is a hole.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
@@ -13,20 +14,19 @@ use tempfile::TempDir;
 
 use crate::address::Address;
 use crate::error::RemoteError;
-use crate::source::{Moved, Source};
+use crate::origin::{Moved, Origin};
+use crate::source::Source;
 use crate::store::Options;
 
 /// A remote file. What is fetched of it is kept in a file of the same name and size in a temporary
 /// folder, which is removed when this is dropped; a file that is mapped stays readable.
-#[derive(Debug)]
 pub struct RemoteFile {
-    source: Source,
+    source: Box<dyn Origin>,
     path: PathBuf,
     copy: Mutex<Copy>,
     _folder: TempDir,
 }
 
-#[derive(Debug)]
 struct Copy {
     file: File,
     /// What was fetched.
@@ -40,14 +40,22 @@ impl RemoteFile {
     /// Returns an error if the server cannot be reached, refuses, or has no such file.
     pub fn open(address: &Address, options: &Options) -> std::result::Result<Self, RemoteError> {
         let (source, at, tail) = Source::open(address, options)?;
+        let remote = Self::of(Box::new(source), address.name())?;
+        remote.copy().keep(at, &tail)?;
+        Ok(remote)
+    }
+
+    /// Opens a file that is read through an object, under a name without folders.
+    ///
+    /// # Errors
+    /// Returns an error if there is no place for the copy.
+    pub fn of(source: Box<dyn Origin>, name: &str) -> std::result::Result<Self, RemoteError> {
         let folder = tempfile::Builder::new().prefix("rovelog-").tempdir()?;
-        let path = folder.path().join(address.name());
+        let path = folder.path().join(name);
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         file.set_len(source.size())?;
         let copy = Mutex::new(Copy { file, read: Vec::new() });
-        let remote = Self { source, path, copy, _folder: folder };
-        remote.copy().keep(at, &tail)?;
-        Ok(remote)
+        Ok(Self { source, path, copy, _folder: folder })
     }
 
     fn copy(&self) -> MutexGuard<'_, Copy> {
@@ -72,7 +80,7 @@ impl RemoteFile {
     /// Returns whether the server reads by ranges. Of others, only [`fetch_all`](Self::fetch_all)
     /// works.
     pub fn has_ranges(&self) -> bool {
-        self.source.has_ranges
+        self.source.has_ranges()
     }
 
     /// Fetches all that was not fetched before. `progress` is told how many bytes were moved.
@@ -88,7 +96,7 @@ impl RemoteFile {
             progress(moved);
             copy.keep(at, &bytes)
         };
-        if self.source.has_ranges {
+        if self.source.has_ranges() {
             self.source.each(unread.ranges(), &mut keep)
         } else {
             self.source.whole(&mut keep)
@@ -106,11 +114,11 @@ impl Ranges for RemoteFile {
         if missing.is_empty() {
             return Ok(());
         }
-        if !self.source.has_ranges {
+        if !self.source.has_ranges() {
             return Err(RemoteError::NoRanges.into());
         }
         let mut copy = self.copy();
-        Ok(self.source.each(&missing, |at, bytes| copy.keep(at, &bytes))?)
+        Ok(self.source.each(&missing, &mut |at, bytes| copy.keep(at, &bytes))?)
     }
 
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
@@ -131,5 +139,11 @@ impl Copy {
         self.file.write_all(bytes)?;
         self.read.push(at..at + bytes.len() as u64);
         Ok(())
+    }
+}
+
+impl fmt::Debug for RemoteFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteFile").field("path", &self.path).field("unread", &self.unread()).finish()
     }
 }

@@ -4,6 +4,7 @@
 mod address;
 mod error;
 mod file;
+mod origin;
 mod source;
 mod store;
 mod upload;
@@ -11,6 +12,6 @@ mod upload;
 pub use address::Address;
 pub use error::RemoteError;
 pub use file::RemoteFile;
-pub use source::Moved;
+pub use origin::{Moved, Origin, Take};
 pub use store::Options;
 pub use upload::upload;

@@ -3,8 +3,7 @@
 
 use std::future::Future;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::address::Address;
 use crate::error::RemoteError;
+use crate::origin::{Moved, Origin, Take};
 use crate::store::{Options, store};
 
 /// Ranges with fewer bytes between them are fetched as one: a request costs more.
@@ -33,15 +33,6 @@ const SMALL_AT_ONCE: usize = 16;
 /// How often a request is made whose answer breaks off; the store itself repeats those that fail.
 const ATTEMPTS: usize = 3;
 
-/// What was moved for a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
-    /// Answered requests.
-    pub requests: u64,
-    /// Bytes of their answers.
-    pub bytes: u64,
-}
-
 /// A remote file.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -52,7 +43,7 @@ pub(crate) struct Source {
     /// Of the first answer; all others must agree.
     first: ObjectMeta,
     /// False if the server answers with whole files only.
-    pub(crate) has_ranges: bool,
+    has_ranges: bool,
     moved: Mutex<Moved>,
 }
 
@@ -109,16 +100,8 @@ impl Source {
         Self { store, path, runtime, options: options.clone(), first, has_ranges, moved }
     }
 
-    pub(crate) fn size(&self) -> u64 {
-        self.first.size
-    }
-
-    pub(crate) fn moved(&self) -> Moved {
-        *self.moved.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
     fn count(&self, bytes: u64) {
-        let mut moved = self.moved.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
         moved.requests += 1;
         moved.bytes += bytes;
     }
@@ -127,57 +110,11 @@ impl Source {
     /// are long.
     pub(crate) fn get(&self, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>, RemoteError> {
         let mut got = Vec::new();
-        self.each(ranges, |at, bytes| {
+        self.each(ranges, &mut |at, bytes| {
             got.push((at, bytes));
             Ok(())
         })?;
         Ok(got)
-    }
-
-    /// Hands these ranges to `take` as they come.
-    pub(crate) fn each(
-        &self,
-        ranges: &[Range<u64>],
-        mut take: impl FnMut(u64, Bytes) -> Result<(), RemoteError>,
-    ) -> Result<(), RemoteError> {
-        let pieces = pieces(ranges);
-        let asked: u64 = pieces.iter().map(|range| range.end - range.start).sum();
-        self.allow(asked)?;
-        let is_large = pieces.iter().any(|range| range.end - range.start > PIECE / 8);
-        let at_once = if is_large { LARGE_AT_ONCE } else { SMALL_AT_ONCE };
-        self.runtime.block_on(async {
-            let answers = stream::iter(pieces).map(|range| async move {
-                let bytes = repeated(|| self.piece(range.clone())).await?;
-                Ok::<_, RemoteError>((range.start, bytes))
-            });
-            let mut answers = answers.buffer_unordered(at_once);
-            while let Some((at, bytes)) = answers.try_next().await? {
-                self.count(bytes.len() as u64);
-                take(at, bytes)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Hands the whole file to `take` as it comes, in one request, of a server without ranges.
-    pub(crate) fn whole(
-        &self,
-        mut take: impl FnMut(u64, Bytes) -> Result<(), RemoteError>,
-    ) -> Result<(), RemoteError> {
-        self.allow(self.size())?;
-        let limit = self.options.timeout;
-        self.runtime.block_on(async {
-            let answer = within(limit, self.store.get_opts(&self.path, GetOptions::default())).await?;
-            self.compare(&answer.meta)?;
-            let (mut at, size) = (0, self.size());
-            let mut parts = answer.into_stream();
-            while let Some(part) = within(limit, parts.try_next()).await? {
-                at += part.len() as u64;
-                take(at - part.len() as u64, part)?;
-            }
-            self.count(at);
-            if at == size { Ok(()) } else { Err(RemoteError::Short { at: 0, asked: size, got: at }) }
-        })
     }
 
     /// Refuses what would move more bytes than are allowed.
@@ -205,6 +142,58 @@ impl Source {
         let answer = within(limit, self.store.get_opts(&self.path, asked)).await?;
         self.compare(&answer.meta)?;
         body(answer, range, limit).await
+    }
+}
+
+impl Origin for Source {
+    fn size(&self) -> u64 {
+        self.first.size
+    }
+
+    fn has_ranges(&self) -> bool {
+        self.has_ranges
+    }
+
+    fn moved(&self) -> Moved {
+        *self.moved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn each(&self, ranges: &[Range<u64>], take: Take<'_>) -> Result<(), RemoteError> {
+        let pieces = pieces(ranges);
+        let asked: u64 = pieces.iter().map(|range| range.end - range.start).sum();
+        self.allow(asked)?;
+        let is_large = pieces.iter().any(|range| range.end - range.start > PIECE / 8);
+        let at_once = if is_large { LARGE_AT_ONCE } else { SMALL_AT_ONCE };
+        self.runtime.block_on(async {
+            let answers = stream::iter(pieces).map(|range| async move {
+                let bytes = repeated(|| self.piece(range.clone())).await?;
+                Ok::<_, RemoteError>((range.start, bytes))
+            });
+            let mut answers = answers.buffer_unordered(at_once);
+            while let Some((at, bytes)) = answers.try_next().await? {
+                self.count(bytes.len() as u64);
+                take(at, bytes)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// In one request, of a server without ranges.
+    fn whole(&self, take: Take<'_>) -> Result<(), RemoteError> {
+        self.allow(self.size())?;
+        let limit = self.options.timeout;
+        self.runtime.block_on(async {
+            let answer = within(limit, self.store.get_opts(&self.path, GetOptions::default())).await?;
+            self.compare(&answer.meta)?;
+            let (mut at, size) = (0, self.size());
+            let mut parts = answer.into_stream();
+            while let Some(part) = within(limit, parts.try_next()).await? {
+                at += part.len() as u64;
+                take(at - part.len() as u64, part)?;
+            }
+            self.count(at);
+            if at == size { Ok(()) } else { Err(RemoteError::Short { at: 0, asked: size, got: at }) }
+        })
     }
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from rovelog import _core, _source
@@ -25,13 +26,18 @@ class Opening(NamedTuple):
     types: str | None
     max_unpacked: int | None
     msgs: str | None
+    storage_options: tuple[tuple[str, str], ...]
+    max_bytes: int | None
 
     def reader(self) -> _core.Reader:
         """Opens the log, or returns the reader of the last time if the file is the same."""
         key = self._key()
         found = None if key is None else _readers.pop(key, None)
         if found is None:
-            found = _source.reader(self.f, self.format, self.types, self.max_unpacked, self.msgs)
+            storage = dict(self.storage_options)
+            found = _source.reader(
+                self.f, self.format, self.types, self.max_unpacked, self.msgs, storage, self.max_bytes
+            )
         if key is not None:
             _readers[key] = found
             if len(_readers) > KEPT:
@@ -59,6 +65,8 @@ def opening(
     types: str | os.PathLike[str] | None,
     max_unpacked: int | None,
     msgs: str | os.PathLike[str] | None,
+    storage_options: Mapping[str, object] | None = None,
+    max_bytes: int | None = None,
 ) -> Opening | None:
     """Returns what opens a log again; None for a file object, which was read."""
     if isinstance(f, (bytes, bytearray, memoryview)):
@@ -69,7 +77,9 @@ def opening(
     else:
         return None
     files = (None if extra is None else _absolute(extra) for extra in (types, msgs))
-    return Opening(source, None if topics is None else tuple(topics), format, next(files), max_unpacked, next(files))
+    wanted = None if topics is None else tuple(topics)
+    storage = tuple((str(key), str(value)) for key, value in (storage_options or {}).items())
+    return Opening(source, wanted, format, next(files), max_unpacked, next(files), storage, max_bytes)
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:

@@ -132,6 +132,18 @@ class Reader:
         msgs: str | PathLike[str] | None = None,
     ) -> Reader: ...
     @staticmethod
+    def remote(
+        source: object,
+        name: str | None = None,
+        format: str | None = None,
+        types: str | PathLike[str] | None = None,
+        max_unpacked: int | None = None,
+        msgs: str | PathLike[str] | None = None,
+        storage: Sequence[tuple[str, str]] = (),
+        max_bytes: int | None = None,
+    ) -> Reader: ...
+    def whole(self) -> Reader: ...
+    @staticmethod
     def from_bytes(
         data: bytes,
         format: str | None = None,

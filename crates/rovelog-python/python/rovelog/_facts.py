@@ -32,7 +32,7 @@ class Info(NamedTuple):
     version         version of the format
     dialect         writer of the log, if known: `px4`
     size            bytes of the file
-    state           `complete`, `truncated` or `damaged`
+    state           `complete`, `truncated`, `damaged`, or `not_checked`: parts of a remote log were not read
     clock           `unix`, `boot` or `log_start`
     start_ns        start, ns on the log clock
     end_ns          end, ns on the log clock
@@ -40,6 +40,8 @@ class Info(NamedTuple):
     utc_rule        rule that determined it: `gps`
     utc_evidence    evidence for it, as text
     records         number of records on all topics
+    unread          bytes of a remote log that were not read
+    at_least        whether counts and times are those of the parts that were read
     problems        number of diagnostics
     lost_bytes      bytes that could not be read
     lost            their ranges: (first byte, byte after the last)
@@ -65,6 +67,8 @@ class Info(NamedTuple):
     utc_rule: str | None
     utc_evidence: str | None
     records: int
+    unread: int
+    at_least: bool
     problems: int
     lost_bytes: int
     lost: list[tuple[int, int]]

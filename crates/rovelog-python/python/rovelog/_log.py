@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -43,10 +43,16 @@ def open(
     types: str | os.PathLike[str] | None = None,
     max_unpacked: int | None = None,
     msgs: str | os.PathLike[str] | None = None,
+    storage_options: Mapping[str, object] | None = None,
+    max_bytes: int | None = None,
 ) -> Log:
     """Opens a log. Its headers are scanned once; nothing is decoded until it is needed.
 
-    `f` is a path (`~/x` too), the bytes of a log, a binary file object, or an http(s) URL. `topics`
+    `f` is a path (`~/x` too), the bytes of a log, a binary file object, or an address: `s3://`,
+    `gs://`, `az://`, `https://`. Of an address and of a file object that can seek, only what is needed
+    is read: `log.info` is of what an index, the start and the end tell, and its `state` is
+    `not_checked` then. `storage_options` are credentials and settings of the store, `max_bytes` limits
+    what is fetched. `topics`
     restricts the log to one topic or several. `format` is a format id (`ulog`) and skips detection
     by the first bytes. `types` is a file with declarations of custom message types for VEL logs,
     which contain only their ids. `max_unpacked` limits the size of a decompressed log in bytes; the
@@ -62,8 +68,9 @@ def open(
     `--msgs` and `--max-unpacked`.
     """
     names = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
-    opening = _again.opening(f, names, format, types, max_unpacked, msgs)
-    log = Log(_source.reader(f, format, types, max_unpacked, msgs), names, opening)
+    opening = _again.opening(f, names, format, types, max_unpacked, msgs, storage_options, max_bytes)
+    reader = _source.reader(f, format, types, max_unpacked, msgs, storage_options, max_bytes)
+    log = Log(reader, names, opening)
     log._types = [os.fspath(extra) for extra in (types, msgs) if extra is not None]
     if strict and log.info.loss is not None:
         raise CorruptError(
@@ -89,6 +96,12 @@ def opened(f: Source | Log) -> contextlib.AbstractContextManager[Log]:
     return contextlib.nullcontext(f) if isinstance(f, Log) else open(f)
 
 
+def _info(reader: _core.Reader) -> Info:
+    facts = reader.info()
+    facts["outside"] = [Outside(*outside) for outside in facts["outside"]]
+    return Info(**facts)
+
+
 class Log:
     """An open log: topics by name, records in time order, and the metadata of the log.
 
@@ -102,12 +115,10 @@ class Log:
         self, reader: _core.Reader, topics: str | Iterable[str] | None = None, opening: Opening | None = None
     ) -> None:
         self._open_reader: _core.Reader | None = reader
+        self._info = _info(reader)
         self._types: list[str] = []
         self._opening = opening
         self._wanted = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
-        facts = reader.info()
-        facts["outside"] = [Outside(*outside) for outside in facts["outside"]]
-        self._info = Info(**facts)
         if self._wanted is not None:
             # What is not there is an error here, and not later.
             _ = self.topics
@@ -196,6 +207,10 @@ class Log:
         """Topics by name, in the order of their declaration. On the command line: `rovelog topics
         FILE`.
         """
+        if self._info.at_least:
+            # The parts that were read may lack topics.
+            self._open_reader = self._reader.whole()
+            self._info = _info(self._open_reader)
         reader = self._reader
         facts = enumerate(reader.topics())
         listed = [Topic(reader, self._info, index, row, opening=self._opening) for index, row in facts]

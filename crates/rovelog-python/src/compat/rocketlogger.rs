@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
@@ -31,7 +30,7 @@ pub(crate) fn rld_join(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Reader> 
         let parts = parts.collect::<std::io::Result<Vec<_>>>().map_err(|error| Error::io("rld", error))?;
         Ok(RldReader::join(parts, &ReadOptions::default())?)
     })?;
-    Ok(Reader { log: Arc::new(AnyLog::Rld(log)), origin: Origin::named(path), memory: None })
+    Ok(Reader::new(AnyLog::Rld(log), Origin::named(path), None))
 }
 
 /// Returns the header of the first file, and the number of rows of all files.

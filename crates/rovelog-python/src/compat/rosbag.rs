@@ -111,12 +111,13 @@ pub(crate) fn bag_messages(
 ) -> PyResult<BagMessages> {
     bag(py, reader)?;
     let mut select = window.of(Select::all());
-    let both = reader.log.topics().iter().zip(&connections);
+    let log = Arc::clone(reader.all(py)?);
+    let both = log.topics().iter().zip(&connections);
     select.topics =
         Some(both.filter(|(_, read)| read.is_some()).map(|(topic, _)| topic.name.clone()).collect());
     let messages = Messages::new(py, reader, &select, true)?;
     let tuple_new = py.get_type::<PyTuple>().getattr(intern!(py, "__new__"))?.unbind();
-    let (log, origin) = (Arc::clone(&reader.log), reader.origin.clone());
+    let origin = reader.origin.clone();
     Ok(BagMessages {
         log,
         messages,

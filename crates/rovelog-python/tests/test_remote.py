@@ -1,0 +1,214 @@
+"""Logs at addresses and behind file objects: only what is needed is read."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import io
+import pathlib
+import pickle
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+import rovelog as rl
+from conftest import ROOT, real_file
+
+MOTO = ROOT / "target" / "moto"
+"""An environment of its own: its packages do not go with those of the tests."""
+
+
+class Ranges(http.server.SimpleHTTPRequestHandler):
+    """A server of files by ranges, that counts what it sends."""
+
+    sent = 0
+
+    def do_GET(self) -> None:
+        path = pathlib.Path(self.translate_path(self.path))
+        if not path.is_file():
+            return self.send_error(404)
+        size = path.stat().st_size
+        first, last = 0, size
+        if asked := re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "")):
+            first = int(asked[1]) if asked[1] else max(0, size - int(asked[2]))
+            last = min(size, int(asked[2]) + 1) if asked[1] and asked[2] else size
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {first}-{last - 1}/{size}")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", str(last - first))
+        self.send_header("Last-Modified", "Fri, 01 May 2026 10:00:00 GMT")
+        self.end_headers()
+        with path.open("rb") as file:
+            file.seek(first)
+            self.wfile.write(file.read(last - first))
+        Ranges.sent += last - first
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The address of the folder of real logs."""
+    folder = real_file("ulog/sample.ulg").parent.parent
+    Ranges.sent = 0
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Ranges, directory=str(folder))) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+class Counted(io.RawIOBase):
+    """A file object that counts what is read."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.file = path.open("rb")
+        self.bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, at: int, how: int = 0) -> int:
+        return self.file.seek(at, how)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.file.read(size)
+        self.bytes += len(data)
+        return data
+
+
+def test_a_summary_of_an_address(server: str) -> None:
+    log = rl.open(f"{server}/ulog/sample.ulg")
+    local = rl.open(real_file("ulog/sample.ulg"))
+    assert log.state == "not_checked" and log.info.at_least and 0 < log.info.unread < log.info.size
+    assert (log.info.size, log.info.version) == (local.info.size, local.info.version)
+    assert Ranges.sent <= 1 << 20
+    # What needs all of the log fetches the rest of it, once.
+    assert [(t.name, t.count) for t in log.topics] == [(t.name, t.count) for t in local.topics]
+    assert log.state == "complete" and log.records == local.records
+    assert Ranges.sent == local.info.size
+    name = local.topics[0].name
+    assert log[name].to_arrow().equals(local[name].to_arrow())
+    assert log.problems == local.problems and Ranges.sent == local.info.size
+
+
+def test_a_window_of_an_address_is_a_part_of_it(server: str) -> None:
+    path = real_file("rld/test_unsupported.rld")
+    log, local = rl.open(f"{server}/rld/test_unsupported.rld"), rl.open(path)
+    start = local.info.start_ns + 60 * 10**9
+    remote, here = (each["samples"].between(start, start + 10**9).to_arrow() for each in (log, local))
+    assert Ranges.sent < local.info.size / 4
+    assert abs(remote.num_rows - here.num_rows) <= 1 and remote.num_rows > 900
+    assert remote.column("V1").to_pylist()[1:-1] == here.column("V1").to_pylist()[1:-1]
+
+
+def test_a_file_object_is_read_by_ranges() -> None:
+    path = real_file("rosbag20/real_joints_2011.bag")
+    file = Counted(path)
+    log, local = rl.open(file), rl.open(path)
+    assert log.records == local.records and file.bytes < local.info.size
+    assert [m.offset for m in log.messages()] == [m.offset for m in local.messages()]
+
+
+def test_addresses_are_pickled_with_their_settings(server: str) -> None:
+    log = rl.open(f"{server}/rld/test_unsupported.rld", max_bytes=600_000)
+    again = pickle.loads(pickle.dumps(log))
+    assert again.info.records == log.info.records
+    with pytest.raises(rl.UnreadableError, match="600000 are allowed"):
+        again["samples"].to_arrow()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """The endpoint of a store like S3 with a bucket `logs`, which ends with the tests."""
+    program = MOTO / "bin" / "moto_server"
+    if not program.exists():
+        shutil.rmtree(MOTO, ignore_errors=True)
+        made = subprocess.run([sys.executable, "-m", "venv", MOTO], capture_output=True)
+        pip = [MOTO / "bin" / "pip", "install", "--quiet", "moto[server]==5.2.*"]
+        if made.returncode or subprocess.run(pip, capture_output=True).returncode:
+            shutil.rmtree(MOTO, ignore_errors=True)
+            pytest.skip("moto[server] cannot be installed")
+    port = free_port()
+    server = subprocess.Popen([program, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        endpoint = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(urllib.request.Request(f"{endpoint}/logs", method="PUT"))
+                break
+            except OSError:
+                time.sleep(0.1)
+        else:
+            pytest.fail("the store does not start")
+        yield endpoint
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def settings(endpoint: str) -> dict[str, str]:
+    return {"aws_endpoint": endpoint, "aws_access_key_id": "a", "aws_secret_access_key": "b"}
+
+
+def test_a_bucket(bucket: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = real_file("ulog/sample.ulg")
+    for key, value in settings(bucket).items():
+        monkeypatch.setenv(key.upper(), value)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run([sys.executable, "-m", "rovelog", *arguments], capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    # A log that is written in one piece, and one in several parts.
+    large = tmp_path / "large.bag"
+    bag = real_file("rosbag20/real_pointcloud_lz4_2018.bag")
+    shutil.copy(bag, large)
+    for source, name in ((path, "a/log.ulg"), (large, "a/log.bag")):
+        code, said = run("slice", str(source), "-o", f"s3://logs/{name}")
+        assert code == 0, said
+        code, said = run("slice", str(source), "-o", f"s3://logs/{name}")
+        assert code == 2 and "already exists" in said
+    log = rl.open("s3://logs/a/log.ulg", storage_options=settings(bucket))
+    local = rl.open(path)
+    assert log.info.unread > 0 and log.path == "s3://logs/a/log.ulg"
+    assert log.topics[0].to_arrow().equals(local.topics[0].to_arrow())
+    code, said = run("info", "s3://logs/a/log.bag")
+    assert code == 0 and "not checked" in said
+    with pytest.raises(rl.MissingFileError):
+        rl.open("s3://logs/none.ulg", storage_options=settings(bucket))
+
+
+def test_many_parts_are_one_object(bucket: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key, value in settings(bucket).items():
+        monkeypatch.setenv(key.upper(), value)
+    path = real_file("rld/test_unsupported.rld")
+    table = tmp_path / "table.csv"
+    arguments = ["export", str(path), "--topics", "samples"]
+    for out in (str(table), "s3://logs/table.csv"):
+        done = subprocess.run([sys.executable, "-m", "rovelog", *arguments, "-o", out], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert table.stat().st_size > 16 << 20
+    with urllib.request.urlopen(f"{bucket}/logs/table.csv") as answer:
+        assert answer.read() == table.read_bytes()
