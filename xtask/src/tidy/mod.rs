@@ -27,8 +27,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("*", &["rovelog-core", "rovelog-testing"]),
     ("rovelog", &["rovelog-core", "rovelog-testing", "*"]),
     ("rovelog-export", &["rovelog-core", "rovelog-testing", "*", "rovelog"]),
-    ("rovelog-cli", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
-    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-cli"]),
+    ("rovelog-remote", &["rovelog-core", "rovelog-testing"]),
+    (
+        "rovelog-cli",
+        &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-remote"],
+    ),
+    (
+        "rovelog-python",
+        &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-cli"],
+    ),
     ("fuzz-bodies", &["rovelog"]),
     // A generator that uses our readers could share their mistakes.
     ("xtask", &[]),
