@@ -14,6 +14,16 @@ const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
+/// Colours of the lines of a plot, in this order.
+const LINES: [Style; 6] = [
+    AnsiColor::Cyan.on_default(),
+    AnsiColor::Yellow.on_default(),
+    AnsiColor::Green.on_default(),
+    AnsiColor::Magenta.on_default(),
+    AnsiColor::Blue.on_default(),
+    AnsiColor::Red.on_default(),
+];
+
 /// Colours, if true.
 #[derive(Clone, Copy)]
 pub(crate) struct Paint(pub(crate) bool);
@@ -25,9 +35,14 @@ impl Paint {
 
     /// Returns the length of the colour code at the start of `text`, if it is one of ours.
     pub(crate) fn code_at(self, text: &str) -> Option<usize> {
-        let codes = [RED, YELLOW, BOLD, DIM].map(|style| style.render().to_string());
-        let mut codes = codes.into_iter().chain([Reset.render().to_string()]);
+        let styles = [RED, YELLOW, BOLD, DIM].into_iter().chain(LINES);
+        let mut codes = styles.map(|style| style.render().to_string()).chain([Reset.render().to_string()]);
         codes.find(|code| self.0 && text.starts_with(code)).map(|code| code.len())
+    }
+
+    /// Colours a line of a plot.
+    pub(crate) fn line(self, line: usize, text: &str) -> String {
+        self.with(LINES[line % LINES.len()], text)
     }
 
     pub(crate) fn bold(self, text: &str) -> String {

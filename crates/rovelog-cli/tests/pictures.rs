@@ -38,6 +38,8 @@ fn pictures_are_written_whole_and_never_over_the_log() {
     for (line, magic) in [
         ("plot flight.ulg --all -o plot.png", &b"\x89PNG"[..]),
         ("plot flight.ulg --all -o plot.svg", b"<svg "),
+        ("plot flight.ulg --all -o plot.pdf", b"%PDF-"),
+        ("plot flight.ulg --all -o dark.png --theme dark --dpi 192", b"\x89PNG"),
         ("plot flight.ulg --all -o plot.html", b"<!doctype html>"),
         ("report flight.ulg -o report.html", b"<!doctype html>"),
         ("report flight.ulg -o public.html --redact", b"<!doctype html>"),
@@ -56,6 +58,26 @@ fn pictures_are_written_whole_and_never_over_the_log() {
     }
     let (code, said) = run("plot flight.ulg --all -o flight.ulg --to svg --force");
     assert!(code == 2 && said.contains("the output is the input"), "{said}");
+}
+
+/// The page of a plot has the plot, and neither positions nor parameters of the log.
+#[test]
+fn a_page_of_a_plot_has_nothing_else_of_the_log() {
+    let Some(folder) = rovelog_testing::real("ulog") else { return };
+    let place = Place::new("ulog", &[]);
+    let log = folder.join("sample_log_small.ulg");
+    let run = |what: &str| {
+        let output = place.run(&format!("{what} -q"));
+        assert_eq!(output.status.code(), Some(0), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    run(&format!("plot {} battery_status.voltage_v -o plot.html", log.display()));
+    run(&format!("report {} -o report.html", log.display()));
+    let text = |name: &str| String::from_utf8(place.read(name)).unwrap();
+    let (plot, report) = (text("plot.html"), text("report.html"));
+    assert_eq!(plot.matches("<figure").count(), 1);
+    for part in ["id=\"parameters\"", "id=\"track\"", "id=\"console\"", "SYS_AUTOSTART", "SHA-256"] {
+        assert!(report.contains(part) && !plot.contains(part), "{part}");
+    }
 }
 
 /// Damage is reported, and the rest is drawn.

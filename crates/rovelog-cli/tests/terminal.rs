@@ -72,7 +72,7 @@ fn steering(output: &[u8], colours: bool) -> Option<String> {
     let text = String::from_utf8_lossy(output).replace("\r\n", "\n");
     let mut text = text.replace('\u{fffd}', "");
     if colours {
-        for code in ["0", "1", "2", "31", "33"] {
+        for code in ["0", "1", "2", "31", "32", "33", "34", "35", "36"] {
             text = text.replace(&format!("\x1b[{code}m"), "");
         }
     }

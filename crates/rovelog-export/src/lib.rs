@@ -9,8 +9,8 @@
 //! - [`ndjson`]: records one by one, for scripts;
 //! - [`logger_csv`]: logs of the RocketLogger as the logger's own CSV;
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
-//! - [`plot`]: signals over time, for a terminal, as SVG and PNG;
-//! - [`report`]: a log as one HTML page;
+//! - [`plot`]: signals over time, for a terminal, as SVG, PNG and PDF;
+//! - [`report`]: a log, or a plot, as one HTML page;
 //! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`;
 //! - [`pcap`]: Velodyne packets as a network capture.
 //!
@@ -26,6 +26,7 @@ mod leaf;
 pub mod logger_csv;
 pub mod mcap;
 pub mod ndjson;
+mod page;
 pub mod pcap;
 pub mod picture;
 pub mod plot;

@@ -3,7 +3,7 @@
 
 use rovelog::{AnyLog, ReadOptions};
 use rovelog_export::Provenance;
-use rovelog_export::plot::{self, Panel, Plot, Series, Signal, Size};
+use rovelog_export::plot::{self, Band, Panel, Picture, Plot, Series, Signal, Theme};
 use rovelog_export::report::{self, ReportOptions};
 
 fn logs() -> Vec<(String, AnyLog)> {
@@ -29,7 +29,9 @@ fn reports_ask_for_nothing_from_outside() {
         let options = ReportOptions::default();
         let page = page(&log, &options);
         assert_eq!(page, self::page(&log, &options), "{name}");
-        for outside in ["src=", "href=\"http", "url(", "@import", "fetch(", "XMLHttpRequest", "<link"] {
+        // Pictures are in the page.
+        assert_eq!(page.matches("src=").count(), page.matches("src=\"data:image/").count(), "{name}");
+        for outside in ["href=\"http", "url(", "@import", "fetch(", "XMLHttpRequest", "<link"] {
             assert!(!page.contains(outside), "{name}: {outside}");
         }
         assert!(
@@ -38,9 +40,16 @@ fn reports_ask_for_nothing_from_outside() {
         );
         assert!(page.len() < 5_000_000, "{name}: {} bytes", page.len());
         // As many plots as there are data for.
-        let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
-        let data: serde_json::Value = serde_json::from_str(data).unwrap();
-        assert_eq!(data["panels"].as_array().unwrap().len(), page.matches("<canvas").count(), "{name}");
+        let Some(data) = page.split("id=\"data\">").nth(1) else {
+            assert!(page.contains("Nothing that can be drawn"), "{name}");
+            continue;
+        };
+        let data: serde_json::Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+        assert_eq!(
+            data["panels"].as_array().unwrap().len(),
+            page.matches("<figure data-panel").count(),
+            "{name}"
+        );
     }
 }
 
@@ -49,20 +58,15 @@ fn a_report_of_a_flight_has_its_parts() {
     let Some(folder) = rovelog_testing::real("ulog") else { return };
     let log = rovelog::open(folder.join("sample_log_small.ulg")).unwrap();
     let whole = page(&log, &ReportOptions::default());
-    for part in [
-        "Attitude (",
-        "Local position (",
-        "Battery voltage (",
-        "id=\"track\"",
-        "id=\"parameters\"",
-        "polyline",
-    ] {
+    for part in
+        ["Roll angle", "Local position X", "Battery voltage", "id=\"track\"", "id=\"parameters\"", "polyline"]
+    {
         assert!(whole.contains(part), "{part}");
     }
     let mut options = ReportOptions::default();
     options.redact = true;
     let redacted = page(&log, &options);
-    for part in ["Local position (", "id=\"track\"", "id=\"parameters\"", "polyline"] {
+    for part in ["Local position", "<b>Altitude", "id=\"track\"", "id=\"parameters\"", "polyline"] {
         assert!(!redacted.contains(part), "{part}");
     }
 }
@@ -74,28 +78,103 @@ fn ramp() -> Plot {
     Plot::new("a & b", vec![Panel::new("t.x", vec![series])], (0.0, 100.0), "s since the start")
 }
 
+const PICTURE: Picture = Picture { width: 600, height: None, dpi: 96, theme: Theme::Light };
+
+fn svg(plot: &Plot, picture: &Picture) -> String {
+    let mut svg = Vec::new();
+    plot::svg(plot, picture, &mut svg).unwrap();
+    String::from_utf8(svg).unwrap()
+}
+
 #[test]
 fn pictures_are_what_they_say() {
-    let size = Size { width: 600, height: 300 };
-    let mut svg = Vec::new();
-    plot::svg(&ramp(), size, &mut svg).unwrap();
-    let svg = String::from_utf8(svg).unwrap();
+    let svg = svg(&ramp(), &PICTURE);
     let document = roxmltree::Document::parse(&svg).unwrap();
     let texts: Vec<_> = document.descendants().filter_map(|node| node.text()).collect();
-    for text in ["a & b", "t.x [V]", "s since the start", "100"] {
+    for text in ["a & b", "t.x", "[V]", "s since the start", "100"] {
         assert!(texts.contains(&text), "{text}: {texts:?}");
     }
-    let longest = document.descendants().filter_map(|node| node.attribute("points")).map(str::len).max();
+    let longest = document.descendants().filter_map(|node| node.attribute("d")).map(str::len).max();
     assert!(longest > Some(5000), "{longest:?}");
+}
 
+/// Every line of a panel with many has an entry in the legend with the line's own colour and
+/// dashes, and no two are alike.
+#[test]
+fn legends_name_each_line_with_its_own_stroke() {
+    let line = |i: u32| Series::new(format!("field {i}"), vec![(0.0, f64::from(i)), (1.0, f64::from(i))]);
+    let plot = Plot::new("", Panel::by_unit("t", (0..40).map(line).collect()), (0.0, 1.0), "s");
+    assert!(plot.panels.len() > 1 && plot.panels.iter().all(|panel| panel.series.len() <= 12));
+    let svg = svg(&plot, &PICTURE);
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let stroke = |node: roxmltree::Node<'_, '_>| {
+        let dashes = node.attribute("stroke-dasharray").unwrap_or("").to_owned();
+        (node.attribute("stroke").unwrap().to_owned(), dashes)
+    };
+    for i in 0..40 {
+        let name = format!("field {i}");
+        let drawn = document.descendants().find(|node| {
+            node.has_tag_name("path") && node.children().any(|title| title.text() == Some(&name))
+        });
+        let entry =
+            document.descendants().find(|node| node.has_tag_name("text") && node.text() == Some(&name));
+        // The stroke of an entry is right before its text.
+        let entry = entry.unwrap().prev_sibling_element().unwrap();
+        assert_eq!(stroke(drawn.unwrap()), stroke(entry), "{name}");
+    }
+    for panel in &plot.panels {
+        let names: Vec<_> = panel.series.iter().map(|series| series.name.as_str()).collect();
+        let lines = document.descendants().filter(|node| {
+            node.first_element_child()
+                .and_then(|title| title.text())
+                .is_some_and(|title| names.contains(&title))
+        });
+        let strokes: std::collections::BTreeSet<_> = lines.map(stroke).collect();
+        assert_eq!(strokes.len(), names.len(), "{names:?}");
+    }
+}
+
+#[test]
+fn flight_modes_are_named_and_states_have_corners() {
+    let mut plot = ramp();
+    plot.utc = Some(1_619_049_560_000_000_000);
+    plot.bands = vec![
+        Band { span: (0.0, 60.0), name: "Mission <1>".to_owned() },
+        Band { span: (60.0, 60.5), name: "Return".to_owned() },
+        Band { span: (60.5, 100.0), name: "Land".to_owned() },
+    ];
+    for theme in [Theme::Light, Theme::Dark] {
+        let svg = svg(&plot, &Picture { theme, ..PICTURE });
+        // The short one is named below the bands.
+        for name in [">Mission &lt;1&gt;<", ">Return<", ">Land<", ">2021-04-21<", ">2021-04-22<", ">UTC<"] {
+            assert!(svg.contains(name), "{name}");
+        }
+    }
+}
+
+#[cfg(feature = "pictures")]
+#[test]
+fn a_png_has_its_size_and_a_pdf_its_font() {
+    let decoded = |picture: &Picture| {
+        let mut bytes = Vec::new();
+        plot::png(&ramp(), picture, &mut bytes).unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+        let mut dots = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut dots).unwrap();
+        (info.width, info.height, dots)
+    };
+    let (width, height, dots) = decoded(&Picture { height: Some(300), ..PICTURE });
+    assert_eq!((width, height, &dots[..3]), (600, 300, &[255, 255, 255][..]));
+    let blue = dots.chunks(3).filter(|dot| *dot == [11, 107, 184]).count();
+    assert!(blue > 500, "{blue} dots of the line");
+    let (width, height, dots) =
+        decoded(&Picture { height: Some(300), dpi: 192, theme: Theme::Dark, ..PICTURE });
+    assert_eq!((width, height, &dots[..3]), (1200, 600, &[20, 24, 31][..]));
     let mut bytes = Vec::new();
-    plot::png(&ramp(), size, &mut bytes).unwrap();
-    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
-    let mut dots = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut dots).unwrap();
-    assert_eq!((info.width, info.height), (600, 300));
-    let blue = dots.chunks(3).filter(|dot| *dot == [0, 114, 178]).count();
-    assert!(blue > 1000, "{blue} dots of the line");
+    plot::pdf(&ramp(), &PICTURE, &mut bytes).unwrap();
+    assert!(bytes.starts_with(b"%PDF-") && bytes.windows(5).any(|part| part == b"Inter"));
+    let huge = Picture { width: 20_000, height: Some(20_000), dpi: 1200, theme: Theme::Light };
+    assert!(plot::png(&ramp(), &huge, Vec::new()).is_err());
 }
 
 /// Every numeric field of every log can be read, and its extremes are kept.

@@ -4,6 +4,7 @@
 //! they share nothing with the readers they check.
 
 mod export;
+mod plots;
 mod recovered;
 mod rld;
 mod rosbag;
@@ -30,6 +31,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("rosbag", rosbag::check),
     ("vel", vel::check),
     ("export", export::check),
+    ("plots", plots::check),
     ("recovered", recovered::check),
     ("suites", suites::check),
 ];

@@ -21,10 +21,15 @@ const LICENCES: &[&str] = &[
 
 /// Crates that are in the lock file more than once, with the reason.
 const DUPLICATES: &[(&str, &str)] = &[
+    ("base64", "usvg stays at 0.22"),
+    ("bitflags", "the png that tiny-skia has stays at 1"),
     ("bzip2", "rosbag, which only our tests use, stays at 0.4"),
     ("getrandom", "tempfile, ahash and const-random are each at another one"),
+    ("kurbo", "subsetter, which svg2pdf has, went ahead to 0.13; usvg has 0.11"),
     ("miniz_oxide", "flate2 went ahead to 0.9, png has 0.8"),
+    ("png", "tiny-skia stays at 0.17"),
     ("r-efi", "comes with getrandom, for firmware only"),
+    ("roxmltree", "usvg stays at 0.20"),
     ("syn", "serde and clap went ahead to 3; it runs when building, and is in no program"),
     ("zstd", "mcap went ahead to 0.14, parquet has 0.13; both wrap the same zstd-sys"),
     ("zstd-safe", "as zstd"),

@@ -28,14 +28,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog", &["rovelog-core", "rovelog-testing", "*"]),
     ("rovelog-export", &["rovelog-core", "rovelog-testing", "*", "rovelog"]),
     ("rovelog-remote", &["rovelog-core", "rovelog-testing"]),
-    (
-        "rovelog-cli",
-        &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-remote"],
-    ),
-    (
-        "rovelog-python",
-        &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-cli"],
-    ),
+    ("rovelog-cli", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-remote"]),
+    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-cli"]),
     ("fuzz-bodies", &["rovelog"]),
     // A generator that uses our readers could share their mistakes.
     ("xtask", &[]),

@@ -19,7 +19,8 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("rosbag12", 0, 130),
     ("vel-format", 0, 185),
     ("rovelog", 0, 59),
-    ("rovelog-export", 0, 120),
+    // Plots with themes, flight modes, PDF, and as pages of their own.
+    ("rovelog-export", 0, 126),
     ("rovelog-cli", 0, usize::MAX),
     ("rovelog-python", 1, usize::MAX),
 ];

@@ -4,33 +4,39 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rovelog::{AnyLog, Timestamp, Topic};
-use rovelog_export::plot::{self, Panel, Plot, Signal, Size};
-use rovelog_export::report::{self, ReportOptions};
+use rovelog_export::plot::{self, Panel, Picture, Plot, Signal, Theme};
+use rovelog_export::report;
 
 use crate::context::{Context, Format};
 use crate::destination::Destination;
 use crate::failure::{Failure, Outcome};
-use crate::input::{Input, Need};
+use crate::input::Input;
 use crate::outfile::OutArgs;
 use crate::select::{TopicArgs, glob, near, unknown_topic};
-use crate::text::{count, escape};
+use crate::text::{Paint, count, escape};
+use crate::times::TimeBase;
 use crate::when::{WindowArgs, within};
 
 const MORE: &str = "\
 Each signal, TOPIC.FIELD, is drawn in its own panel. FIELD may contain * and ?; the name of an \
 array or struct selects all its fields. Minima and maxima are always drawn, however long the log \
-is.
+is. On/off signals and states with names are drawn as lanes, flight modes as bands. A page (.html) \
+zooms, and contains nothing of the log but the plot.
+
+PNG and PDF need the feature pictures: released binaries and the Python package have it; build it \
+with cargo install --path crates/rovelog-cli --features pictures.
 
 Examples:
   rovelog plot flight.ulg battery_status.voltage_v         in the terminal
   rovelog plot flight.ulg vehicle_attitude.q 'sensor_combined.gyro*' -S +1m
   rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
+  rovelog plot flight.ulg vehicle_status -o modes.png --theme dark --dpi 192
   rovelog plot flight.ulg --all -o all.html                everything, with zoom";
 
 /// Maximum number of signals for `--all`: a large flight log has about 2500.
 const MOST_SIGNALS: usize = 10_000;
 
-/// Plot fields over time: terminal, SVG, PNG or HTML with zoom
+/// Plot fields over time: terminal, SVG, PNG, PDF or HTML with zoom
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -43,18 +49,24 @@ pub(crate) struct Args {
     /// Plot all topics
     #[arg(long, conflicts_with = "signals")]
     all: bool,
-    /// Output file, format by extension: .svg, .png or .html
+    /// Output file, format by extension: .svg, .png, .pdf or .html
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Output format: svg, png, html or text
+    /// Output format: svg, png, pdf, html or text
     #[arg(long, value_name = "KIND", value_parser = kind)]
     to: Option<Kind>,
-    /// Width in pixels, or in columns of the terminal
+    /// Width in pixels at 96 dpi, or in columns of the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=20000))]
     width: Option<u32>,
-    /// Height in pixels, or in lines per panel of the terminal
+    /// Height in pixels at 96 dpi, or in lines per panel of the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=20000))]
     height: Option<u32>,
+    /// Pixels per inch of a PNG; default 96
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(24..=1200))]
+    dpi: Option<u32>,
+    /// Colours: light or dark; default light, for HTML those of the reader's system
+    #[arg(long, value_name = "NAME", value_parser = theme)]
+    theme: Option<Theme>,
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
@@ -66,7 +78,16 @@ enum Kind {
     Text,
     Svg,
     Png,
+    Pdf,
     Html,
+}
+
+pub(super) fn theme(name: &str) -> Result<Theme, String> {
+    match name {
+        "light" => Ok(Theme::Light),
+        "dark" => Ok(Theme::Dark),
+        _ => Err("expected light or dark".to_owned()),
+    }
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
@@ -74,8 +95,9 @@ fn kind(name: &str) -> Result<Kind, String> {
         "text" => Ok(Kind::Text),
         "svg" => Ok(Kind::Svg),
         "png" => Ok(Kind::Png),
+        "pdf" => Ok(Kind::Pdf),
         "html" | "htm" => Ok(Kind::Html),
-        _ => Err("expected svg, png, html or text".to_owned()),
+        _ => Err("expected svg, png, pdf, html or text".to_owned()),
     }
 }
 
@@ -88,32 +110,35 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (None, None) => Kind::Text,
         (None, Some(path)) => {
             return Err(Failure::usage("unknown output format")
-                .next("use .svg, .png or .html, or name the format: --to svg")
+                .next("use .svg, .png, .pdf or .html, or name the format: --to svg")
                 .at(path));
         }
     };
+    if matches!(kind, Kind::Png | Kind::Pdf) && !plot::PICTURES {
+        return Err(Failure::usage("this build of rovelog has no PNG and PDF")
+            .next("write .svg or .html, or build with --features pictures"));
+    }
     if args.signals.is_empty() && !args.all {
         return Err(Failure::usage("no signal selected")
             .next("name one: rovelog plot FILE battery_status.voltage_v; or plot all: --all")
             .at(&args.file));
     }
     let input = Input::new(Some(&args.file))?;
-    let select = |log: &AnyLog| within(log, &TopicArgs::default(), &args.window, context);
-    let (log, provenance) = input.open_with_provenance(context, &Need::Part(&select), kind == Kind::Html)?;
+    let log = input.open_part(context, &|log| within(log, &TopicArgs::default(), &args.window, context))?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
     let all = report::span(&log).ok_or_else(|| here(Failure::failed("no record in this log has a time")))?;
     let window = args.window.resolve(&times, Some(all)).map_err(here)?;
     let start = window.start.unwrap_or(all.0);
     let end = window.end.map_or(all.1, |end| end - 1);
-    let size = size(args, kind);
+    let width = width(args, kind);
     let mut panels = Vec::new();
     let wanted = wanted(args, &log, context).map_err(here)?;
     if args.window.is_open() {
         say_what_is_outside(&log, &wanted, context);
     }
     let signals: Vec<Signal> = wanted.iter().flat_map(|(_, signals)| signals).cloned().collect();
-    let mut series = plot::read(&*log, &signals, (start, end), size.width as usize, start)
+    let mut series = plot::read(&*log, &signals, (start, end), columns(args, kind, width), start)
         .map_err(|error| here(error.into()))?
         .into_iter();
     for (title, signals) in wanted {
@@ -131,33 +156,33 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
     let span = (0.0, (end - start).max(1) as f64 / 1e9);
     let clock = times.clock();
-    let zero = Timestamp::new(start, clock);
-    let zero = match zero.to_unix(log.info().utc.as_ref()).and_then(Timestamp::rfc3339) {
-        Some(utc) => utc,
-        None => format!("{clock} + {} s", zero.seconds()),
+    let from = Timestamp::new(start, clock).seconds();
+    let label = match times.base {
+        TimeBase::Relative if Some(start) == times.start => "seconds since the start of the log".to_owned(),
+        _ => format!("seconds since {clock} + {from} s"),
     };
-    let plot = Plot::new(name, panels, span, format!("seconds since {zero}"));
+    let mut plot = Plot::new(name, panels, span, label);
+    plot.utc = times.offset.filter(|_| times.shows_utc()).and_then(|offset| start.checked_add(offset));
+    plot.bands = report::bands(&log, (start, end));
     if kind == Kind::Text && path.is_none() {
         let mut out = context.out();
-        let height = args.height.unwrap_or(12) as usize;
-        std::io::Write::write_all(&mut out, text(plot, size.width as usize, height).as_bytes())?;
+        let text = text(plot, width as usize, args.height.unwrap_or(12) as usize, out.paint);
+        std::io::Write::write_all(&mut out, text.as_bytes())?;
         std::io::Write::flush(&mut out)?;
         return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
     let mut out = Destination::create(path, "plot.svg", &input.files(context), args.out, context)?;
+    let theme = args.theme.unwrap_or_default();
+    let picture = Picture { width, height: args.height, dpi: args.dpi.unwrap_or(96), theme };
     match kind {
-        Kind::Svg => plot::svg(&plot, grown(args, size, &plot), &mut out)?,
-        Kind::Png => plot::png(&plot, grown(args, size, &plot), &mut out)?,
+        Kind::Svg => plot::svg(&plot, &picture, &mut out)?,
+        Kind::Png => plot::png(&plot, &picture, &mut out)?,
+        Kind::Pdf => plot::pdf(&plot, &picture, &mut out)?,
         Kind::Text => {
-            let height = args.height.unwrap_or(12) as usize;
-            std::io::Write::write_all(&mut out, text(plot.clone(), size.width as usize, height).as_bytes())?;
+            let text = text(plot.clone(), width as usize, args.height.unwrap_or(12) as usize, Paint(false));
+            std::io::Write::write_all(&mut out, text.as_bytes())?;
         }
-        Kind::Html => {
-            let mut options = ReportOptions::default();
-            options.panels = Some(plot.panels.clone());
-            options.shown = Some((start, end));
-            report::write(&log, &provenance, &options, &mut out)?;
-        }
+        Kind::Html => report::plot(&plot, args.theme, &mut out)?,
     }
     if let Some(path) = out.finish()? {
         let values: u64 = plot.panels.iter().flat_map(|panel| &panel.series).map(|series| series.count).sum();
@@ -167,7 +192,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// Returns the plot as text. Names come from the log, and may contain control characters.
-fn text(mut plot: Plot, width: usize, height: usize) -> String {
+fn text(mut plot: Plot, width: usize, height: usize, paint: Paint) -> String {
     let plain = |text: &mut String| *text = escape(text).replace('\t', "\\t");
     for panel in &mut plot.panels {
         plain(&mut panel.title);
@@ -176,7 +201,8 @@ fn text(mut plot: Plot, width: usize, height: usize) -> String {
             series.unit.iter_mut().for_each(plain);
         }
     }
-    plot::braille(&plot, width, height)
+    let colour = |line: usize, text: &str| paint.line(line, text);
+    plot::terminal(&plot, width, height, paint.0.then_some(&colour))
 }
 
 /// Reports the signals with values far outside of all others, which are not drawn.
@@ -192,21 +218,19 @@ fn say_what_is_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: 
     }
 }
 
-/// Returns the requested size, or a default.
-fn size(args: &Args, kind: Kind) -> Size {
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
-    let width = match kind {
-        Kind::Text => columns,
-        Kind::Html => 2000,
-        Kind::Svg | Kind::Png => 1200,
-    };
-    Size { width: args.width.unwrap_or(width), height: args.height.unwrap_or(0) }
+/// Returns the requested width, or a default.
+fn width(args: &Args, kind: Kind) -> u32 {
+    let terminal = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100);
+    args.width.unwrap_or_else(|| if kind == Kind::Text { terminal() } else { 1200 })
 }
 
-/// Increases the height with the number of panels, if no height was requested.
-fn grown(args: &Args, size: Size, plot: &Plot) -> Size {
-    let panels = u32::try_from(plot.panels.len()).unwrap_or(1).clamp(1, 60);
-    Size { height: args.height.unwrap_or(80 + 220 * panels), ..size }
+/// Returns to how many columns lines are reduced: those of the output at its finest.
+fn columns(args: &Args, kind: Kind, width: u32) -> usize {
+    match kind {
+        Kind::Text => width as usize * 2,
+        Kind::Png => width as usize * args.dpi.unwrap_or(96).div_ceil(96) as usize,
+        Kind::Svg | Kind::Pdf | Kind::Html => 2 * width.max(1000) as usize,
+    }
 }
 
 /// Returns the signals of each panel, with its title. With `--all`, at most as many as the limit.

@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// Leave out positions, parameters and everything that identifies the vehicle
     #[arg(long)]
     redact: bool,
+    /// Colours: light or dark; default: those of the reader's system
+    #[arg(long, value_name = "NAME", value_parser = super::plot::theme)]
+    theme: Option<rovelog_export::plot::Theme>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -45,6 +48,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (log, provenance) = input.open_with_provenance(context, &Need::All, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
+    options.theme = args.theme;
     let mut out = args.output.create("report.html", &input.files(context), context)?;
     report::write(&log, &provenance, &options, &mut out)
         .map_err(|error| Failure::from(error).at(&input.path))?;

@@ -1,44 +1,56 @@
-//! Plots: lines over time with axes and units, for a terminal, as SVG and as PNG.
+//! Plots: lines and states over time with axes and units, for a terminal, as SVG, PNG and PDF.
 //!
 //! A series is read once and reduced to what a plot of its width can show: for each column of
 //! pixels the first, the minimum, the maximum and the last value, each at its own time. The line
 //! through them covers the same pixels as the line through all values, however long the log is.
+//!
+//! PNG and PDF are made of the SVG, with an embedded font, and need the feature `pictures`.
 
 mod axis;
-mod braille;
-mod font;
+mod meaning;
 mod model;
-mod paint;
-mod png;
+#[cfg_attr(not(feature = "pictures"), path = "no_raster.rs")]
+mod raster;
 mod series;
+mod state;
 mod svg;
+mod terminal;
+mod text;
+mod theme;
 
 use std::io::Write;
 
-pub use braille::braille;
-pub use model::{Panel, Plot, Size};
-pub(crate) use paint::LINES;
-pub(crate) use series::Thin;
+pub(crate) use axis::short;
+pub use model::{Band, Panel, Picture, Plot, Theme};
+pub(crate) use series::{Look, Thin, numbers};
 pub use series::{Series, Signal, measured_fields, numeric_fields, read};
+pub use terminal::terminal;
 
 use crate::ExportError;
+
+/// True if PNG and PDF are built in: the feature `pictures`.
+pub const PICTURES: bool = cfg!(feature = "pictures");
 
 /// Writes a plot as SVG.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails.
-pub fn svg(plot: &Plot, size: Size, mut out: impl Write) -> Result<(), ExportError> {
-    let mut surface = svg::Svg::new(size);
-    paint::paint(plot, size, &mut surface);
-    Ok(out.write_all(surface.finish().as_bytes())?)
+pub fn svg(plot: &Plot, picture: &Picture, mut out: impl Write) -> Result<(), ExportError> {
+    Ok(out.write_all(svg::draw(plot, picture).as_bytes())?)
 }
 
 /// Writes a plot as PNG.
 ///
 /// # Errors
-/// Returns an error if writing to the output fails.
-pub fn png(plot: &Plot, size: Size, out: impl Write) -> Result<(), ExportError> {
-    let mut surface = png::Raster::new(size);
-    paint::paint(plot, size, &mut surface);
-    surface.write(out)
+/// Returns an error if the picture is too large, writing to the output fails, or PNG is not built in.
+pub fn png(plot: &Plot, picture: &Picture, out: impl Write) -> Result<(), ExportError> {
+    raster::png(&svg::draw(plot, picture), picture, out)
+}
+
+/// Writes a plot as PDF of one page.
+///
+/// # Errors
+/// Returns an error if writing to the output fails, or PDF is not built in.
+pub fn pdf(plot: &Plot, picture: &Picture, out: impl Write) -> Result<(), ExportError> {
+    raster::pdf(&svg::draw(plot, picture), out)
 }

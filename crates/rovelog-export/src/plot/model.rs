@@ -1,8 +1,12 @@
-//! Model of a plot: panels of lines, and the size of the picture.
+//! Model of a plot: panels of lines over the same time, and the picture that is made of it.
 
+use super::axis::prefixed;
 use super::series::Series;
 
-/// Lines that share their axes.
+/// Maximum number of lines in a panel: more cannot be told apart.
+const MOST_LINES: usize = 12;
+
+/// Lines that share their axes, or states that are drawn as lanes.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Panel {
@@ -18,16 +22,36 @@ impl Panel {
         Self { title: title.into(), series }
     }
 
-    /// Returns panels with one unit each, in the order of their first lines.
+    /// Returns panels with one unit each, in the order of their first lines. States with names and
+    /// on/off signals have a panel of their own, and no panel has more lines than can be told apart.
     pub fn by_unit(title: &str, series: Vec<Series>) -> Vec<Self> {
-        let mut panels: Vec<Self> = Vec::new();
-        for line in series {
-            match panels.iter_mut().find(|panel| panel.series[0].unit == line.unit) {
+        let mut groups: Vec<Self> = Vec::new();
+        for mut line in series {
+            if let Some(short) = without_topic(title, &line.name) {
+                line.name = short;
+            }
+            let alike = |panel: &&mut Self| {
+                panel.series[0].unit == line.unit && panel.series[0].is_lane() == line.is_lane()
+            };
+            match groups.iter_mut().find(alike) {
                 Some(panel) => panel.series.push(line),
-                None => panels.push(Self::new(title, vec![line])),
+                None => groups.push(Self::new(title, vec![line])),
             }
         }
-        panels
+        groups.into_iter().flat_map(Self::split).collect()
+    }
+
+    /// Returns panels of at most [`MOST_LINES`] lines.
+    fn split(self) -> Vec<Self> {
+        if self.is_lanes() || self.series.len() <= MOST_LINES {
+            return vec![self];
+        }
+        let parts = self.series.len().div_ceil(MOST_LINES);
+        let each = self.series.len().div_ceil(parts);
+        let chunks = self.series.chunks(each).enumerate();
+        chunks
+            .map(|(i, lines)| Self::new(format!("{} ({} of {parts})", self.title, i + 1), lines.to_vec()))
+            .collect()
     }
 
     /// Returns the unit that all lines share, if they share one.
@@ -35,6 +59,50 @@ impl Panel {
         let unit = self.series.first()?.unit.as_deref()?;
         self.series.iter().all(|series| series.unit.as_deref() == Some(unit)).then_some(unit)
     }
+
+    /// Returns whether the panel consists of lanes and has no axis of values.
+    pub(crate) fn is_lanes(&self) -> bool {
+        !self.series.is_empty() && self.series.iter().all(Series::is_lane)
+    }
+
+    /// Returns by what values are divided on the axis, and the unit of the quotients.
+    pub(crate) fn prefixed(&self) -> (f64, Option<String>) {
+        if self.is_lanes() {
+            return (1.0, None);
+        }
+        let (low, high) = self.range().unwrap_or((0.0, 1.0));
+        prefixed(self.unit(), low.abs().max(high.abs()))
+    }
+
+    /// Returns the range of all lines.
+    pub(crate) fn range(&self) -> Option<(f64, f64)> {
+        let ranges = self.series.iter().filter_map(Series::range);
+        ranges.reduce(|(low, high), (l, h)| (low.min(l), high.max(h)))
+    }
+
+    /// Returns whether the legend says more than the title.
+    pub(crate) fn has_legend(&self) -> bool {
+        !self.is_lanes()
+            && (self.series.len() > 1 || self.series.first().is_some_and(|s| s.name != self.title))
+    }
+}
+
+/// Returns the name of a line without the topic that the title starts with; `None` if the title is
+/// the whole name, or is of something else.
+fn without_topic(title: &str, name: &str) -> Option<String> {
+    let of_title =
+        |prefix: &str| title.strip_prefix(prefix).is_some_and(|r| r.is_empty() || r.starts_with('.'));
+    let mut dots = name.match_indices('.').filter(|(at, _)| title != name && of_title(&name[..*at]));
+    dots.next_back().map(|(at, _)| name[at + 1..].to_owned())
+}
+
+/// A range of time with a name: a flight mode.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// Start and end in seconds.
+    pub span: (f64, f64),
+    /// What holds in it.
+    pub name: String,
 }
 
 /// Panels above each other, over the same time.
@@ -45,10 +113,16 @@ pub struct Plot {
     pub title: String,
     /// From top to bottom.
     pub panels: Vec<Panel>,
-    /// Time range that is shown, in seconds after `zero`.
+    /// Time range that is shown, in seconds.
     pub span: (f64, f64),
-    /// Label of the time axis: `s since 2026-05-20T11:58:32Z`.
+    /// Unix time of second 0 in nanoseconds: the axis shows UTC. `None`: it shows seconds.
+    pub utc: Option<i64>,
+    /// What second 0 is, for an axis in seconds: `since the start of the log`.
     pub time_label: String,
+    /// True if the axis shows hertz, not time.
+    pub(crate) hertz: bool,
+    /// Flight modes, behind all panels, in time order.
+    pub bands: Vec<Band>,
 }
 
 impl Plot {
@@ -59,15 +133,65 @@ impl Plot {
         span: (f64, f64),
         time: impl Into<String>,
     ) -> Self {
-        Self { title: title.into(), panels, span, time_label: time.into() }
+        Self {
+            title: title.into(),
+            panels,
+            span,
+            time_label: time.into(),
+            utc: None,
+            hertz: false,
+            bands: Vec::new(),
+        }
+    }
+
+    /// Returns the names of the bands, each once, in the order of their first bands.
+    pub(crate) fn band_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for band in &self.bands {
+            if !names.contains(&&*band.name) {
+                names.push(&band.name);
+            }
+        }
+        names
     }
 }
 
-/// Size of a picture in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Width.
+/// Colours of a picture or page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theme {
+    /// Dark on white.
+    #[default]
+    Light,
+    /// Bright on black.
+    Dark,
+}
+
+/// Size and colours of a picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Picture {
+    /// Width in units of 1/96 inch: pixels of a PNG at 96 dpi.
     pub width: u32,
-    /// Height.
-    pub height: u32,
+    /// Height in the same unit; `None`: as high as the panels need.
+    pub height: Option<u32>,
+    /// Pixels per inch of a PNG.
+    pub dpi: u32,
+    /// Its colours.
+    pub theme: Theme,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legends_do_not_repeat_the_topic_and_panels_are_not_crowded() {
+        let short = |title, name| without_topic(title, name);
+        assert_eq!(short("a.q", "a.q[0]").as_deref(), Some("q[0]"));
+        assert_eq!(short("/imu", "/imu.v.x").as_deref(), Some("v.x"));
+        assert_eq!((short("a.x", "a.x"), short("ab", "a.x")), (None, None));
+        let lines = (0..30).map(|i| Series::new(format!("t.f[{i}]"), vec![(0.0, 1.0)])).collect();
+        let panels = Panel::by_unit("t", lines);
+        assert_eq!(panels.iter().map(|panel| panel.series.len()).collect::<Vec<_>>(), [10, 10, 10]);
+        assert_eq!((&*panels[1].title, &*panels[1].series[0].name), ("t (2 of 3)", "f[10]"));
+    }
 }

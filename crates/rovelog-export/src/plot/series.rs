@@ -13,6 +13,7 @@ use arrow_schema::DataType;
 use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
+use super::meaning;
 use crate::ExportError;
 use crate::leaf::{Leaf, Names, leaves};
 
@@ -37,12 +38,72 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Number of values before the reduction.
     pub count: u64,
+    /// How the values are drawn.
+    pub(crate) look: Look,
+    /// Names of states, by value.
+    pub(crate) names: &'static [(i64, &'static str)],
+}
+
+/// How values are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// As a line from value to value.
+    #[default]
+    Line,
+    /// Each value holds until the next one.
+    Steps,
+    /// As a lane of states.
+    Lane,
 }
 
 impl Series {
     /// Returns a line through points.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), unit: None, count: points.len() as u64, points }
+        let count = points.len() as u64;
+        Self { name: name.into(), unit: None, count, points, look: Look::Line, names: &[] }
+    }
+
+    pub(crate) fn is_step(&self) -> bool {
+        self.look != Look::Line
+    }
+
+    pub(crate) fn is_lane(&self) -> bool {
+        self.look == Look::Lane
+    }
+
+    /// Chooses how the values are drawn: on/off signals and states with names as lanes, small
+    /// integers, and integers with few values, as steps.
+    fn choose_look(&mut self, data_type: &DataType, names: &'static [(i64, &'static str)]) {
+        self.names = names;
+        self.look = match data_type {
+            DataType::Boolean => Look::Lane,
+            _ if !names.is_empty() => Look::Lane,
+            DataType::UInt8 | DataType::Int8 => Look::Steps,
+            other if other.is_integer() && self.has_few_values() => Look::Steps,
+            _ => Look::Line,
+        };
+    }
+
+    fn has_few_values(&self) -> bool {
+        let mut values: Vec<u64> = Vec::new();
+        for (_, value) in self.points.iter().filter(|(_, value)| value.is_finite()) {
+            if !values.contains(&value.to_bits()) {
+                values.push(value.to_bits());
+                if values.len() > FEW {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Reduces the line again, to `width` columns of `span` seconds.
+    pub(crate) fn reduce(&mut self, span: (f64, f64), width: usize) {
+        #[expect(clippy::cast_possible_truncation, reason = "seconds of nanoseconds")]
+        let nanos = |seconds: f64| (seconds * 1e9).round() as i64;
+        let mut thin = Thin::new((nanos(span.0), nanos(span.1)), width);
+        self.points.iter().for_each(|(time, value)| thin.push(nanos(*time), *value));
+        self.points = thin.points(0);
     }
 
     /// Returns the minimum and maximum value.
@@ -55,6 +116,24 @@ impl Series {
     }
 }
 
+/// Fields of VEL messages that describe the message, or are the same as a field with a unit.
+const NOT_MEASURED: &[&str] = &[
+    "ts_ms",
+    "version",
+    "offset",
+    "hour",
+    "minute",
+    "second",
+    "day",
+    "month",
+    "year",
+    "latitude",
+    "longitude",
+];
+
+/// Maximum number of values of an integer that is drawn in steps.
+const FEW: usize = 16;
+
 /// Returns the flat names of a topic's fields that can be drawn, in schema order.
 pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     let columns = log.own(topic).and_then(|topic| topic.columns(&Select::all()));
@@ -63,15 +142,21 @@ pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).map(|leaf| leaf.name).collect()
 }
 
-/// Returns those of [`numeric_fields`] that are measurements: no times, counters or file offsets.
+/// Returns those of [`numeric_fields`] that are measurements: no times, counters, covariances or file
+/// offsets.
 pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     let frames = |field: &str| match log.format().id {
-        "vel" => ["ts_ms", "version", "offset"].contains(&field),
-        "rosbag" => field == "header.seq" || field.ends_with(".header.seq"),
+        "vel" => {
+            NOT_MEASURED.contains(&field)
+                || field.starts_with("quaternion[")
+                || field.starts_with("acceleration[")
+        }
+        "rosbag" => field == "header.seq" || field.ends_with(".header.seq") || field.contains("covariance["),
         _ => false,
     };
     let mut fields = numeric_fields(log, topic);
-    fields.retain(|field| !field.starts_with("timestamp") && !frames(field));
+    let last = |field: &str| field.rsplit('.').next().unwrap_or(field).to_owned();
+    fields.retain(|field| !last(field).starts_with("timestamp") && !frames(field));
     fields
 }
 
@@ -218,12 +303,13 @@ pub fn read(
     for (topic, of_topic) in thinned {
         let topic = &log.topics()[topic.index()];
         for (i, leaf, thin) in of_topic {
-            found[i] = Some(Series {
-                name: format!("{}.{}", short(&topic.name), leaf.name),
-                unit: leaf.field.metadata().get("unit").cloned(),
-                points: thin.points(zero),
-                count: thin.count,
-            });
+            let mut series = Series::new(format!("{}.{}", short(&topic.name), leaf.name), thin.points(zero));
+            series.count = thin.count;
+            let unit = leaf.field.metadata().get("unit").map(String::as_str);
+            let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
+            series.unit = unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written);
+            series.choose_look(&leaf.data_type, meaning::names(log, topic, &leaf.name));
+            found[i] = Some(series);
         }
     }
     Ok(found)
@@ -247,7 +333,7 @@ fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) {
 }
 
 /// Returns the numeric and boolean values of a leaf; NaN for others.
-fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
+pub(crate) fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
     macro_rules! wide {
         ($ty:ty, $value:ident => $wide:expr) => {
             array.as_primitive::<$ty>().values().iter().map(|$value| $wide).collect()

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rovelog::AnyLog;
 
-use super::page::Page;
+use crate::page::Page;
 use crate::track::{self, TrackOptions, TrackPoint};
 use crate::xml::escape;
 

@@ -1,24 +1,30 @@
-//! A log as one HTML page: overview, problems, track, zoomable plots, topics, console, parameters.
-//! The page is one file that loads nothing from the network and opens offline. All but its plots
-//! can be read without JavaScript.
+//! A log as one HTML page: problems first, then what readers of its format ask for, zoomable plots,
+//! topics, console, parameters. The page is one file that loads nothing from the network and opens
+//! offline. All but its plots can be read without JavaScript.
 
+mod findings;
 mod map;
-mod page;
 mod panels;
+mod power;
+mod px4;
+mod rows;
+mod sensors;
+mod spectrum;
 
-use rovelog::core::text::count;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
-use base64::Engine as _;
+use rovelog::core::text::count;
+use rovelog::ulog_format::px4::{Change, Mode, mode_changes};
 use rovelog::{AnyLog, Severity, Timestamp};
-use serde_json::json;
 
-use self::page::Page;
-use crate::plot::Panel;
+use crate::page::Page;
+use crate::plot::{Band, Plot, Theme};
 use crate::xml::escape;
 use crate::{ExportError, Provenance, TimeBase};
-use panels::Span;
+use rows::Span;
 
 /// Maximum rows of a table.
 const MOST_ROWS: usize = 5000;
@@ -31,15 +37,13 @@ pub struct ReportOptions {
     pub redact: bool,
     /// Columns to which series are reduced: the resolution at maximum zoom.
     pub width: usize,
-    /// Panels instead of the default panels of the format; seconds from the start of the log.
-    pub panels: Option<Vec<Panel>>,
-    /// Range of the log's clock that the panels show; `None` for all of it.
-    pub shown: Option<(i64, i64)>,
+    /// Colours of the page; `None`: those of the reader's system.
+    pub theme: Option<Theme>,
 }
 
 impl Default for ReportOptions {
     fn default() -> Self {
-        Self { redact: false, width: 2000, panels: None, shown: None }
+        Self { redact: false, width: 2000, theme: None }
     }
 }
 
@@ -67,43 +71,79 @@ pub fn write(
     options: &ReportOptions,
     mut out: impl Write,
 ) -> Result<(), ExportError> {
-    let span = options.shown.or_else(|| span(log)).unwrap_or((0, 1));
-    let panels = if let Some(panels) = &options.panels {
-        panels.clone()
-    } else {
-        let at = Span { times: span, zero: span.0, width: options.width };
-        panels::panels(&**log, at, options.redact)?
+    let span = span(log).unwrap_or((0, 1));
+    let at = Span { times: span, zero: span.0, width: options.width };
+    let panels = panels::panels(log, at, options.redact)?;
+    let mut plot =
+        Plot::new(&provenance.source_name, panels, shown(span), "seconds from the start of the log");
+    plot.utc = match TimeBase::of(&**log) {
+        base @ TimeBase::Utc(_) => base.place(span.0),
+        TimeBase::Own(_) => None,
     };
+    plot.bands = bands(log, span);
+    // A single late record would compress all lines: the plots start and end where lines do.
+    let times = || plot.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    let drawn = times().fold((plot.span.1, 0.0), |(from, to), (time, _)| (time.min(from), time.max(to)));
+    if drawn.0 < drawn.1 {
+        plot.span = drawn;
+    }
     let mut page = Page::default();
+    problems(log, &plot, &mut page);
     overview(log, provenance, options.redact, &mut page);
-    problems(log, &mut page);
+    if let AnyLog::Rld(reader) = log {
+        power::section(reader, &mut page)?;
+    }
     if !options.redact {
         map::section(log, &mut page);
     }
-    plots(&panels, &mut page);
+    if let (AnyLog::Vel(reader), false) = (log, options.redact) {
+        sensors::images(reader, span.0, &mut page);
+        sensors::scans(reader, span.0, &mut page)?;
+    }
+    if matches!(log, AnyLog::Rosbag(_)) {
+        types(log, &mut page);
+    }
+    plots(&plot, &mut page);
+    if let AnyLog::Ulog(_) = log {
+        spectrum::section(&**log, at, &mut page)?;
+    }
     topics(log, &mut page);
     console(log, span.0, &mut page);
     if let (AnyLog::Ulog(reader), false) = (log, options.redact) {
         parameters(&reader.parameters(), &mut page);
     }
-    foot(log, span, &panels, &mut page);
-    out.write_all(head(provenance, &page.sections).as_bytes())?;
-    Ok(out.write_all(page.text.as_bytes())?)
+    Ok(out.write_all(page.finish(&provenance.source_name, options.theme).as_bytes())?)
 }
 
-fn head(provenance: &Provenance, sections: &[(&str, &str)]) -> String {
-    let name = escape(&provenance.source_name);
-    let links = sections.iter().map(|(id, link)| format!("<a href=\"#{id}\">{link}</a>"));
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
-         http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<meta \
-         name=\"generator\" content=\"rovelog {}\">\n<title>{name}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
-         <h1>{name}</h1>\n<nav>{}</nav>\n",
-        env!("CARGO_PKG_VERSION"),
-        include_str!("report.css"),
-        links.collect::<String>(),
-    )
+/// Writes a plot as a page with zoom, and nothing else of its log. `theme` is fixed, or follows the
+/// reader's system.
+///
+/// # Errors
+/// Returns an error if writing to the output fails.
+pub fn plot(plot: &Plot, theme: Option<Theme>, mut out: impl Write) -> Result<(), ExportError> {
+    let mut page = Page::default();
+    page.charts(plot);
+    Ok(out.write_all(page.finish(&plot.title, theme).as_bytes())?)
+}
+
+/// Returns the seconds of a time range, from its start.
+fn shown((start, end): (i64, i64)) -> (f64, f64) {
+    (0.0, end.saturating_sub(start).max(1) as f64 / 1e9)
+}
+
+/// Returns the flight modes of a PX4 log between two times, in seconds from the first; none for
+/// other logs.
+pub fn bands(log: &AnyLog, (start, end): (i64, i64)) -> Vec<Band> {
+    let AnyLog::Ulog(reader) = log else { return Vec::new() };
+    let changes = mode_changes(reader);
+    let ends = changes.iter().skip(1).map(|change| change.time.nanos).chain([end]);
+    let seconds = |nanos: i64| nanos.saturating_sub(start) as f64 / 1e9;
+    let band = |(change, to): (&Change<Mode>, i64)| {
+        let (from, to) = (change.time.nanos.max(start), to.min(end));
+        let name = change.value.name().map_or_else(|| change.value.to_string(), str::to_owned);
+        (from < to).then(|| Band { span: (seconds(from), seconds(to)), name })
+    };
+    changes.iter().zip(ends).filter_map(band).collect()
 }
 
 fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page) {
@@ -152,20 +192,32 @@ fn overview(log: &AnyLog, provenance: &Provenance, redact: bool, page: &mut Page
     page.push_str("</table>\n");
 }
 
-fn problems(log: &AnyLog, page: &mut Page) {
+fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
     let found = log.diagnostics();
     let lost = found.ledger();
     page.section("problems", "Problems", "Problems");
+    let words = findings::of(log, plot);
+    if !words.is_empty() {
+        page.push_str("<ul class=\"findings\">\n");
+        for (bad, text) in &words {
+            let class = if *bad { "bad" } else { "warn" };
+            let _ = writeln!(page, "<li class=\"{class}\">{}</li>", escape(text));
+        }
+        page.push_str("</ul>\n");
+    }
     if found.total() == 0 {
-        page.push_str("<p class=\"note\">None: every byte was read.</p>\n");
+        let text = if words.is_empty() { "None found" } else { "The file itself is intact" };
+        let _ = writeln!(page, "<p class=\"note\">{text}: every byte was read.</p>");
         return;
     }
     let _ = if lost.is_empty() {
-        writeln!(page, "<p class=\"note\">Nothing was lost; what was noticed:</p>")
+        writeln!(page, "<p class=\"note\">Nothing was lost; what was noticed in the file:</p>")
     } else {
-        writeln!(page, "<p class=\"note\">{}.</p>", escape(&lost.to_string()))
+        writeln!(page, "<p class=\"bad\">{}.</p>", escape(&lost.to_string()))
     };
-    page.push_str("<div class=\"scroll\"><table>\n<tr><th>code</th><th>bytes</th><th>what</th></tr>\n");
+    page.push_str(
+        "<div class=\"scroll\" tabindex=\"0\"><table>\n<tr><th>code</th><th>bytes</th><th>what</th></tr>\n",
+    );
     for problem in found.list().iter().take(MOST_ROWS) {
         let class = if problem.rule.severity >= Severity::LeftOut { "bad" } else { "note" };
         let _ = writeln!(
@@ -180,39 +232,42 @@ fn problems(log: &AnyLog, page: &mut Page) {
     page.push_str("</table></div>\n");
 }
 
-fn plots(panels: &[Panel], page: &mut Page) {
+/// Writes the types of messages, the busiest first, with their topics.
+fn types(log: &AnyLog, page: &mut Page) {
+    let mut types: BTreeMap<&str, (u64, Vec<&str>)> = BTreeMap::new();
+    for topic in log.topics().iter().filter(|topic| topic.count > 0) {
+        let entry = types.entry(&topic.type_name).or_default();
+        entry.0 += topic.count;
+        entry.1.push(&topic.name);
+    }
+    let mut types: Vec<_> = types.into_iter().collect();
+    types.sort_by_key(|(name, (records, _))| (Reverse(*records), *name));
+    page.section("types", "Types", "Message types");
+    page.push_str("<table>\n<tr><th>type</th><th class=\"n\">messages</th><th>topics</th></tr>\n");
+    for (name, (records, topics)) in types.into_iter().take(MOST_ROWS) {
+        let (name, topics) = (escape(name), topics.join(", "));
+        let _ = writeln!(
+            page,
+            "<tr><td>{name}</td><td class=\"n\">{records}</td><td>{}</td></tr>",
+            escape(&topics)
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+fn plots(plot: &Plot, page: &mut Page) {
     page.section("plots", "Plots", "Plots");
-    if panels.is_empty() {
+    if plot.panels.is_empty() {
         page.push_str("<p class=\"note\">Nothing that can be drawn.</p>\n");
         return;
     }
-    page.push_str(
-        "<p class=\"note\">Seconds from the start of the log, or <label><input type=\"checkbox\" id=\"utc\"> in \
-         UTC</label>. Drag across a plot to look closer, double-click for all of it; with the wheel while shift or \
-         ctrl is held; keys + - f and the arrows.</p>\n<noscript><p class=\"note\">The plots need JavaScript; everything else does not.</p></noscript>\n",
-    );
-    for (i, panel) in panels.iter().enumerate() {
-        let unit = panel.unit().map(|unit| format!(" [{}]", escape(unit))).unwrap_or_default();
-        let _ = write!(page, "<figure data-panel=\"{i}\"><figcaption><b>{}{unit}</b>", escape(&panel.title));
-        for (series, [r, g, b]) in panel.series.iter().zip(crate::plot::LINES.iter().cycle()) {
-            let name = escape(&series.name);
-            let _ = write!(
-                page,
-                "<span><i style=\"background:#{r:02x}{g:02x}{b:02x}\"></i>{name}<em></em></span>"
-            );
-        }
-        let label = escape(&panel.title);
-        let _ = writeln!(
-            page,
-            "</figcaption><canvas tabindex=\"0\" role=\"img\" aria-label=\"{label}\"></canvas></figure>"
-        );
-    }
+    page.charts(plot);
 }
 
 fn topics(log: &AnyLog, page: &mut Page) {
     page.section("topics", "Topics", "Topics");
     page.push_str(
-        "<div class=\"scroll\"><table>\n<tr><th>topic</th><th>type</th>\
+        "<div class=\"scroll\" tabindex=\"0\"><table>\n<tr><th>topic</th><th>type</th>\
          <th>records</th><th>Hz</th><th>bytes</th></tr>\n",
     );
     for topic in log.topics().iter().filter(|topic| topic.count > 0) {
@@ -234,7 +289,9 @@ fn console(log: &AnyLog, zero: i64, page: &mut Page) {
         page.push_str("<p class=\"note\">The log has no console lines.</p>\n");
         return;
     }
-    page.push_str("<div class=\"scroll\"><table>\n<tr><th>s</th><th>level</th><th>text</th></tr>\n");
+    page.push_str(
+        "<div class=\"scroll\" tabindex=\"0\"><table>\n<tr><th>s</th><th>level</th><th>text</th></tr>\n",
+    );
     for line in lines {
         let class = match line.level {
             0..=3 => "bad",
@@ -270,7 +327,7 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
         count(parameters.changed.len(), "change"),
         if known { "; those that are not at their default come first" } else { "" }
     );
-    page.push_str("<div class=\"scroll\"><table>\n<tr><th>name</th><th>value</th><th>default</th></tr>\n");
+    page.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n<tr><th>name</th><th>value</th><th>default</th></tr>\n");
     let (other, usual): (Vec<_>, Vec<_>) = parameters
         .initial
         .iter()
@@ -297,36 +354,4 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
         );
     }
     page.push_str("</table>\n");
-}
-
-/// Writes the data of the plots and the script that draws them.
-fn foot(log: &AnyLog, span: (i64, i64), panels: &[Panel], page: &mut Page) {
-    let base64 = |bytes: Vec<u8>| base64::engine::general_purpose::STANDARD.encode(bytes);
-    // A single late record would compress all lines: the plots start and end where lines do.
-    let length = (span.1.saturating_sub(span.0)).max(1) as f64 / 1e9;
-    let times = || panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
-    let drawn = times().fold((length, 0.0), |(from, to), (time, _)| (time.min(from), time.max(to)));
-    let drawn = if drawn.0 < drawn.1 { drawn } else { (0.0, length) };
-    let series = |series: &crate::plot::Series| {
-        let times = series.points.iter().flat_map(|(time, _)| time.to_le_bytes()).collect();
-        #[expect(clippy::cast_possible_truncation, reason = "what a screen can show")]
-        let values = series.points.iter().flat_map(|(_, value)| (*value as f32).to_le_bytes()).collect();
-        json!({"name": series.name, "t": base64(times), "v": base64(values)})
-    };
-    let panels: Vec<_> = panels
-        .iter()
-        .map(|panel| json!({"series": panel.series.iter().map(series).collect::<Vec<_>>()}))
-        .collect();
-    let unix = match TimeBase::of(&**log) {
-        base @ TimeBase::Utc(_) => base.place(span.0).map(|nanos| nanos as f64 / 1e6),
-        TimeBase::Own(_) => None,
-    };
-    let data = json!({"span": drawn, "unix_ms": unix, "panels": panels});
-    // `<` could end the script early.
-    let data = data.to_string().replace('<', "\\u003c");
-    let _ = write!(
-        page,
-        "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{}</script>\n</body>\n</html>\n",
-        include_str!("report.js")
-    );
 }

@@ -1,85 +1,12 @@
-//! The signals of a report: the most important ones of a PX4 log, and for other logs the first
-//! fields of the busiest topics.
+//! The plots of a report: those of Flight Review for a PX4 log, power and currents for a power log,
+//! and the first fields of the busiest topics.
 
-use arrow_array::Array as _;
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float32Type, Int64Type};
-use rovelog::ulog_format::px4::roll_pitch_yaw;
-use rovelog::{LogReader, Select, Topic};
+use rovelog::{AnyLog, LogReader, Topic};
 
+use super::rows::Span;
+use super::{power, px4};
 use crate::ExportError;
-use crate::leaf::{Names, leaves};
-use crate::plot::{Panel, Series, Signal, Thin, numeric_fields, read};
-
-/// A title, the unit, and topics, of which the first with any of the fields is used.
-struct Main {
-    title: &'static str,
-    unit: &'static str,
-    sources: &'static [(&'static str, &'static [&'static str])],
-    /// True if it shows where the vehicle was.
-    place: bool,
-}
-
-const fn main(
-    title: &'static str,
-    unit: &'static str,
-    sources: &'static [(&'static str, &'static [&'static str])],
-) -> Main {
-    Main { title, unit, sources, place: false }
-}
-
-/// Panels of a PX4 report, below the attitude.
-const PX4: &[Main] = &[
-    main(
-        "Angular velocity",
-        "rad/s",
-        &[
-            ("vehicle_angular_velocity", &["xyz[0]", "xyz[1]", "xyz[2]"]),
-            ("vehicle_attitude", &["rollspeed", "pitchspeed", "yawspeed"]),
-        ],
-    ),
-    Main {
-        title: "Local position",
-        unit: "m",
-        sources: &[("vehicle_local_position", &["x", "y", "z"])],
-        place: true,
-    },
-    main("Velocity", "m/s", &[("vehicle_local_position", &["vx", "vy", "vz"])]),
-    main(
-        "Acceleration",
-        "m/s²",
-        &[("sensor_combined", &["accelerometer_m_s2[0]", "accelerometer_m_s2[1]", "accelerometer_m_s2[2]"])],
-    ),
-    main(
-        "Vibration",
-        "",
-        &[
-            ("vehicle_imu_status", &["accel_vibration_metric", "gyro_vibration_metric"]),
-            ("estimator_status", &["vibe[0]", "vibe[1]", "vibe[2]"]),
-        ],
-    ),
-    main(
-        "Actuators",
-        "",
-        &[
-            ("actuator_motors", &["control[0]", "control[1]", "control[2]", "control[3]"]),
-            (
-                "actuator_outputs",
-                &["output[0]", "output[1]", "output[2]", "output[3]", "output[4]", "output[5]"],
-            ),
-            ("actuator_controls_0", &["control[0]", "control[1]", "control[2]", "control[3]"]),
-        ],
-    ),
-    main("Battery voltage", "V", &[("battery_status", &["voltage_v", "voltage_filtered_v"])]),
-    main("Battery current", "A", &[("battery_status", &["current_a", "current_filtered_a"])]),
-    main("GPS accuracy", "m", &[("vehicle_gps_position", &["eph", "epv"]), ("sensor_gps", &["eph", "epv"])]),
-    main(
-        "Satellites",
-        "",
-        &[("vehicle_gps_position", &["satellites_used"]), ("sensor_gps", &["satellites_used"])],
-    ),
-    main("Processor and memory", "", &[("cpuload", &["load", "ram_usage"])]),
-];
+use crate::plot::{Panel, Series, Signal, measured_fields, read};
 
 /// Maximum number of panels for other logs, of lines in each, and of signals per topic.
 const MOST: usize = 12;
@@ -105,33 +32,29 @@ const ABOUT: &[&str] = &[
     "longitude",
 ];
 
-/// Time range and resolution for reading.
-#[derive(Clone, Copy)]
-pub(super) struct Span {
-    pub(super) times: (i64, i64),
-    pub(super) zero: i64,
-    pub(super) width: usize,
-}
-
-pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
-    let mut panels = Vec::new();
-    if log.format().id == "ulog" {
-        panels.extend(attitude(log, at)?);
-        for main in PX4.iter().filter(|main| !(redact && main.place)) {
-            panels.extend(self::panel(log, main, at)?);
-        }
+/// Returns the panels that the log's reader asks for first; for logs of unknown content, those of
+/// the busiest topics. `redact` leaves out positions.
+pub(super) fn panels(log: &AnyLog, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
+    let mut panels = match log {
+        AnyLog::Ulog(_) => px4::panels(&**log, at, redact)?,
+        AnyLog::Rld(reader) => power::panels(reader, at)?,
+        _ => Vec::new(),
+    };
+    if panels.is_empty() || !matches!(log, AnyLog::Ulog(_)) {
+        panels.extend(any(&**log, at, redact)?);
     }
-    if panels.is_empty() { any(log, at) } else { Ok(panels) }
+    Ok(panels)
 }
 
 /// Returns panels of the busiest topics: one for each unit; fields without a unit are grouped by
 /// their parent.
-fn any(log: &dyn LogReader, at: Span) -> Result<Vec<Panel>, ExportError> {
+fn any(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let mut panels = Vec::new();
     let mut topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 1).collect();
     topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
     for topic in topics.into_iter().take(MOST) {
-        let fields = numeric_fields(log, topic).into_iter().filter(|field| measures(topic, field));
+        let fields = measured_fields(log, topic).into_iter();
+        let fields = fields.filter(|field| measures(topic, field) && !(redact && is_place(field)));
         let signal = |field| Signal { topic: topic.name.clone(), field };
         let signals: Vec<_> = fields.take(SIGNALS).map(signal).collect();
         let mut groups: Vec<(String, Panel)> = Vec::new();
@@ -148,6 +71,7 @@ fn any(log: &dyn LogReader, at: Span) -> Result<Vec<Panel>, ExportError> {
                 let dot = series.name[part.len()..].starts_with('.');
                 series.name.drain(..part.len() + usize::from(dot));
             }
+            let group = if series.is_lane() { "lanes".to_owned() } else { group };
             match groups.iter_mut().find(|(known, _)| *known == group) {
                 Some((_, panel)) if panel.series.len() < LINES => panel.series.push(series),
                 Some(_) => {}
@@ -156,8 +80,12 @@ fn any(log: &dyn LogReader, at: Span) -> Result<Vec<Panel>, ExportError> {
         }
         panels.extend(groups.into_iter().map(|(_, panel)| panel));
     }
-    // Changing signals before constant ones, measurements before on/off signals.
-    panels.sort_by_key(|panel| (panel.series.iter().all(is_flat), panel.unit() == Some("bit")));
+    // Constants say little; without anything else they are better than nothing.
+    if panels.iter().any(|panel| !panel.series.iter().all(is_flat)) {
+        panels.retain(|panel| !panel.series.iter().all(is_flat));
+    }
+    // Measurements before on/off signals.
+    panels.sort_by_key(Panel::is_lanes);
     panels.truncate(MOST);
     Ok(panels)
 }
@@ -183,24 +111,11 @@ fn is_flat(series: &Series) -> bool {
     series.range().is_none_or(|(low, high)| low >= high)
 }
 
-fn panel(log: &dyn LogReader, main: &Main, at: Span) -> Result<Option<Panel>, ExportError> {
-    for (name, wanted) in main.sources {
-        let Some(topic) = log.topic(name).filter(|topic| topic.count > 0) else { continue };
-        let there = numeric_fields(log, topic.get());
-        let fields = wanted.iter().filter(|field| there.iter().any(|name| name == *field));
-        let signals: Vec<_> =
-            fields.map(|field| Signal { topic: topic.name.clone(), field: (*field).to_owned() }).collect();
-        let mut series = self::series(log, &signals, at)?;
-        series.retain(|series| series.range().is_some());
-        if series.is_empty() {
-            continue;
-        }
-        for series in &mut series {
-            series.unit = Some(main.unit.to_owned()).filter(|unit| !unit.is_empty());
-        }
-        return Ok(Some(Panel::new(format!("{} ({name})", main.title), short(series))));
-    }
-    Ok(None)
+/// Returns whether a field says where the vehicle was.
+fn is_place(field: &str) -> bool {
+    ["latitude", "longitude", "altitude", "height", "position.", "translation."]
+        .iter()
+        .any(|part| field.contains(part))
 }
 
 /// Reads the signals that exist.
@@ -216,42 +131,6 @@ fn short(mut series: Vec<Series>) -> Vec<Series> {
         }
     }
     series
-}
-
-/// Returns roll, pitch and yaw in degrees, from the attitude quaternion.
-fn attitude(log: &dyn LogReader, at: Span) -> Result<Option<Panel>, ExportError> {
-    let Some(topic) = log.topic("vehicle_attitude").filter(|topic| topic.count > 0) else { return Ok(None) };
-    let select = Select::topic(topic.name.clone()).with_fields(["q"]);
-    let columns = topic.columns(&select.between(Some(at.times.0), at.times.1.checked_add(1)))?;
-    let schema = arrow_array::RecordBatchReader::schema(&columns);
-    let all = leaves(&schema, Names::Bracket);
-    let parts: Vec<_> =
-        (0..4).filter_map(|i| all.iter().find(|leaf| leaf.name == format!("q[{i}]"))).collect();
-    if parts.len() != 4 || parts.iter().any(|leaf| leaf.data_type != arrow_schema::DataType::Float32) {
-        return Ok(None);
-    }
-    let mut angles = [(); 3].map(|()| Thin::new(at.times, at.width));
-    for batch in columns {
-        let batch = batch?;
-        let bound: Vec<_> = parts.iter().map(|leaf| leaf.bind(&batch)).collect();
-        let times = batch.column(0).as_primitive::<Int64Type>();
-        for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
-            let part = |i: usize| {
-                let at = bound[i].at(row);
-                at.map_or(f32::NAN, |at| bound[i].array.as_primitive::<Float32Type>().value(at))
-            };
-            let radians = roll_pitch_yaw([part(0), part(1), part(2), part(3)]);
-            for (thin, radians) in angles.iter_mut().zip(radians) {
-                thin.push(times.value(row), f64::from(radians).to_degrees());
-            }
-        }
-    }
-    let series = ["roll", "pitch", "yaw"].into_iter().zip(&angles).map(|(name, thin)| {
-        let mut series = Series::new(name, thin.points(at.zero));
-        series.unit = Some("°".to_owned());
-        series
-    });
-    Ok(Some(Panel::new("Attitude (vehicle_attitude)", series.collect())))
 }
 
 #[cfg(test)]

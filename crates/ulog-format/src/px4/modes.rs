@@ -37,7 +37,7 @@ pub struct Mode {
 impl Mode {
     /// Returns the name that QGroundControl and the documentation of PX4 use; `None` for a number
     /// without one.
-    pub fn name(self) -> Option<&'static str> {
+    pub const fn name(self) -> Option<&'static str> {
         Some(match (self.nav_state, self.old) {
             (0, _) => "Manual",
             (1, _) => "Altitude",

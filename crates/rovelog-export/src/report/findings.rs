@@ -1,0 +1,92 @@
+//! What looks wrong in a log, in words.
+
+use rovelog::AnyLog;
+use rovelog::core::text::count;
+use rovelog::ulog_format::UlogReader;
+use rovelog::ulog_format::px4::failsafe_changes;
+
+use crate::plot::Plot;
+
+/// Vibration metric in m/s² above which Flight Review marks a log yellow, and red.
+const VIBRATION: (f64, f64) = (4.905, 9.81);
+
+/// CPU load from which PX4's documentation expects trouble.
+const BUSY: f64 = 0.9;
+
+/// Number of satellites below which a position is unreliable.
+const SATELLITES: f64 = 6.0;
+
+/// Returns sentences, and whether each is bad.
+pub(super) fn of(log: &AnyLog, plot: &Plot) -> Vec<(bool, String)> {
+    let mut found = Vec::new();
+    if let AnyLog::Ulog(reader) = log {
+        flight(reader, plot, &mut found);
+    }
+    let lines = log.texts().into_iter().flatten().filter(|line| line.level <= 4);
+    let (errors, warnings) = lines.fold((0_usize, 0_usize), |(errors, warnings), line| {
+        if line.level <= 3 { (errors + 1, warnings) } else { (errors, warnings + 1) }
+    });
+    if errors > 0 {
+        found.push((true, format!("The console has {} (below).", count(errors, "error"))));
+    }
+    if warnings > 0 {
+        found.push((false, format!("The console has {} (below).", count(warnings, "warning"))));
+    }
+    for outside in log.info().outside() {
+        let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
+        found.push((false, outside.sentence(name)));
+    }
+    found
+}
+
+fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
+    let changes = failsafe_changes(reader);
+    let failsafes = changes.iter().filter(|change| change.value).count();
+    if failsafes > 0 {
+        found.push((true, format!("A failsafe was active ({}).", count(failsafes, "time"))));
+    }
+    let dropouts = reader.dropouts();
+    if !dropouts.is_empty() {
+        let total: u64 = dropouts.iter().map(|dropout| u64::from(dropout.millis)).sum();
+        let longest = dropouts.iter().map(|dropout| dropout.millis).max().unwrap_or(0);
+        let dropouts = count(dropouts.len(), "dropout");
+        let text =
+            format!("The logger missed data: {dropouts}, {total} ms in all, the longest {longest} ms.");
+        found.push((total > 1000, text));
+    }
+    let range = |panel: &str, line: &str| {
+        let panel = plot.panels.iter().find(|found| found.title == panel)?;
+        let line = panel.series.iter().find(|series| series.name == line)?;
+        line.range()
+    };
+    for imu in ["IMU 0", "IMU 1", "IMU 2", "IMU 3"] {
+        if let Some((_, most)) = range("Vibration metrics", imu).filter(|range| range.1 > VIBRATION.0) {
+            let text = format!(
+                "Vibration of {imu} reaches {most:.1} m/s² (Flight Review's limit: {} m/s²).",
+                VIBRATION.0
+            );
+            found.push((most > VIBRATION.1, text));
+        }
+    }
+    if let Some((_, most)) = range("CPU and RAM", "CPU load").filter(|range| range.1 > BUSY) {
+        found.push((false, format!("The CPU load reaches {:.0} %.", most * 100.0)));
+    }
+    if let Some((lowest, _)) =
+        range("GPS uncertainty", "fix type").filter(|range| range.0 < 3.0 && range.1 >= 3.0)
+    {
+        let kind = if lowest < 2.0 { "no fix" } else { "a 2D fix" };
+        found.push((false, format!("The GPS had {kind} for a time.")));
+    }
+    let satellites = range("GPS uncertainty", "satellites");
+    if let Some((lowest, _)) = satellites.filter(|range| range.0 < SATELLITES && range.1 >= SATELLITES) {
+        found.push((false, format!("The GPS used only {lowest:.0} satellites at some time.")));
+    }
+    for title in ["Estimator: rejected innovations", "Estimator: faults and rejected measurements"] {
+        let panel = plot.panels.iter().find(|panel| panel.title == title);
+        let names: Vec<_> =
+            panel.iter().flat_map(|panel| &panel.series).map(|line| line.name.as_str()).collect();
+        if !names.is_empty() {
+            found.push((false, format!("{title}: {}.", names.join(", "))));
+        }
+    }
+}

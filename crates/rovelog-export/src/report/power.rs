@@ -1,0 +1,163 @@
+//! A power log: values, charge and energy of the whole log, and currents and power over time.
+
+use std::fmt::Write as _;
+
+use arrow_array::Array as _;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float64Type, Int64Type};
+use rovelog::rld_format::analysis::{Current, StatsOptions, Sums, currents};
+
+use rovelog::rld_format::unit::Scale;
+use rovelog::rld_format::{ColumnOptions, Merging, RldError, RldReader};
+use rovelog::{Error, Select};
+
+use super::rows::Span;
+use crate::ExportError;
+use crate::page::Page;
+use crate::plot::{Panel, Series, Thin};
+use crate::xml::escape;
+
+/// Number of rows next to a range switch whose low values are ignored, as in `rovelog stats`.
+const SETTLE: u64 = 5;
+
+/// Returns options with the power of each current whose voltage has the same number.
+fn options(log: &RldReader) -> StatsOptions {
+    let voltage = |current: &Current| current.voltage.and_then(|at| log.channels().get(at));
+    let currents = currents(log.channels()).into_iter();
+    let powers = currents.filter_map(|current| Some(format!("{}*{}", voltage(&current)?.name, current.name)));
+    StatsOptions::default().with_margin(SETTLE).with_powers(powers)
+}
+
+/// Writes the values, charges and energies of the whole log.
+pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportError> {
+    let mut sums = log.accumulator(&options(log)).map_err(failed)?;
+    let stats = sums.stats(0..log.rows());
+    let rate = log.header().lead_in.sample_rate.get();
+    page.section("power", "Power and energy", "Power and energy");
+    page.push_str("<table>\n<tr><th>quantity</th>");
+    for head in ["mean", "min", "max", "deviation", "total"] {
+        let _ = write!(page, "<th class=\"n\">{head}</th>");
+    }
+    page.push_str("<th>remark</th></tr>\n");
+    for (power, term) in stats.powers.iter().zip(sums.powers()) {
+        let total = Scale::new(term.scale).map(|scale| (power.integral(scale, rate), "J"));
+        row(page, &format!("power {}", term.name), ("W", Scale::new(term.scale)), power, total, "");
+    }
+    for (i, (current, of)) in stats.currents.iter().zip(sums.currents()).enumerate() {
+        let scale = Scale::new(of.scale);
+        let total = scale.map(|scale| (current.integral(scale, rate), "C"));
+        let share = stats.from_low[i] as f64 * 100.0 / current.count.max(1) as f64;
+        let missing = stats.rows - current.count;
+        let mut remark = format!("{share:.1} % in the low range");
+        if missing > 0 {
+            let _ = write!(remark, ", {missing} of {} missing", stats.rows);
+        }
+        row(page, &of.name, ("A", scale), current, total, &remark);
+    }
+    let channels = log.channels().iter().filter(|channel| !channel.is_binary);
+    for (channel, of) in channels.zip(&stats.channels) {
+        row(page, &channel.name, (&channel.unit_text(), channel.physical()), of, None, "");
+    }
+    page.push_str("</table>\n");
+    let bits = log.channels().iter().filter(|channel| channel.is_binary).zip(&stats.ones);
+    let bits: Vec<_> = bits
+        .map(|(bit, ones)| format!("{} {:.1} %", bit.name, *ones as f64 * 100.0 / stats.rows.max(1) as f64))
+        .collect();
+    if !bits.is_empty() {
+        let _ = writeln!(page, "<p class=\"note\">High: {}.</p>", escape(&bits.join(", ")));
+    }
+    if !sums.powers().is_empty() {
+        let _ = writeln!(
+            page,
+            "<p class=\"note\">Power is the voltage and the current of the same number, sample by sample; low-range \
+             samples within {SETTLE} rows of a range switch are not used.</p>"
+        );
+    }
+    Ok(())
+}
+
+fn row(
+    page: &mut Page,
+    name: &str,
+    (unit, scale): (&str, Option<Scale>),
+    sums: &Sums,
+    total: Option<(f64, &str)>,
+    remark: &str,
+) {
+    let of = |value: fn(&Sums, Scale) -> Option<f64>| {
+        let value = scale.and_then(|scale| value(sums, scale));
+        value.map_or_else(String::new, |value| crate::plot::short(value, unit))
+    };
+    let total = total
+        .filter(|_| sums.count > 0)
+        .map_or_else(String::new, |(total, unit)| crate::plot::short(total, unit));
+    // Products of raw values have no sum of squares.
+    let deviation = if unit == "W" { String::new() } else { of(Sums::std) };
+    let _ = write!(page, "<tr><td>{}</td>", escape(name));
+    for cell in [of(Sums::mean), of(Sums::min), of(Sums::max), deviation, total] {
+        let _ = write!(page, "<td class=\"n\">{}</td>", escape(&cell));
+    }
+    let _ = writeln!(page, "<td>{}</td></tr>", escape(remark));
+}
+
+fn failed(error: RldError) -> ExportError {
+    Error::from(error).into()
+}
+
+/// Returns panels of the power and the currents of two ranges as one.
+pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportError> {
+    let sums = log.accumulator(&StatsOptions::default().with_margin(SETTLE)).map_err(failed)?;
+    let currents: Vec<String> = sums.currents().iter().map(|current| current.name.clone()).collect();
+    if currents.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut merging = Merging::instant();
+    merging.margin = SETTLE;
+    let options = ColumnOptions::physical().with_merged(merging);
+    let columns = log.columns_with(&Select::all(), &options).map_err(failed)?;
+    let schema = arrow_array::RecordBatchReader::schema(&columns);
+    let column = |name: &str| schema.index_of(name).ok();
+    // A current, its column, and that of its voltage.
+    let places: Vec<(String, usize, Option<usize>)> = currents
+        .into_iter()
+        .filter_map(|name| {
+            let voltage = column(&format!("V{}", name.strip_prefix('I').unwrap_or(&name)));
+            Some((name.clone(), column(&name)?, voltage))
+        })
+        .collect();
+    let thin = || Thin::new(at.times, at.width);
+    let mut lines: Vec<(Thin, Thin)> = places.iter().map(|_| (thin(), thin())).collect();
+    for batch in columns {
+        let batch = batch?;
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        for ((_, current, voltage), (amperes, watts)) in places.iter().zip(&mut lines) {
+            let Some(current) = batch.column(*current).as_primitive_opt::<Float64Type>() else { continue };
+            let voltage = voltage.and_then(|at| batch.column(at).as_primitive_opt::<Float64Type>());
+            for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
+                let value = if current.is_valid(row) { current.value(row) } else { f64::NAN };
+                amperes.push(times.value(row), value);
+                if let Some(voltage) = voltage.filter(|voltage| voltage.is_valid(row)) {
+                    watts.push(times.value(row), value * voltage.value(row));
+                }
+            }
+        }
+    }
+    let mut panels = Vec::new();
+    for (title, unit, watts) in [("Power", "W", true), ("Current", "A", false)] {
+        let line = |((name, _, voltage), thin): (&(String, usize, Option<usize>), &(Thin, Thin))| {
+            let number = name.strip_prefix('I').unwrap_or(name);
+            let name = if watts { format!("V{number} × {name}") } else { name.clone() };
+            if watts && voltage.is_none() {
+                return None;
+            }
+            let mut series = Series::new(name, if watts { &thin.1 } else { &thin.0 }.points(at.zero));
+            series.unit = Some(unit.to_owned());
+            series.range().is_some().then_some(series)
+        };
+        let series: Vec<_> = places.iter().zip(&lines).filter_map(line).collect();
+        if !series.is_empty() {
+            panels.push(Panel::new(title, series));
+        }
+    }
+    Ok(panels)
+}

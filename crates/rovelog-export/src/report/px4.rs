@@ -1,0 +1,314 @@
+//! The plots of a PX4 log: those of Flight Review (docs/reference/plots.md).
+
+use rovelog::LogReader;
+use rovelog::ulog_format::px4::roll_pitch_yaw;
+
+use super::rows::{Span, bits, each_row, flags};
+use crate::ExportError;
+use crate::plot::{Look, Panel, Series, Signal, Thin, numeric_fields, read};
+
+/// Degrees of a radian.
+const DEGREES: f64 = 180.0 / std::f64::consts::PI;
+
+/// Where a line comes from, and what its values are multiplied by.
+#[derive(Clone, Copy)]
+enum From {
+    Field(&'static str, &'static str, f64),
+    /// An angle of a quaternion in degrees: 0 roll, 1 pitch, 2 yaw.
+    Angle(&'static str, &'static str, usize),
+}
+
+/// A line: the first source that the log has.
+type Line = (&'static str, &'static [From]);
+
+/// A panel: title, unit, lines, and whether it says where the vehicle was.
+struct Spec(&'static str, &'static str, &'static [Line], bool);
+
+const fn f(topic: &'static str, field: &'static str) -> From {
+    From::Field(topic, field, 1.0)
+}
+
+const fn deg(topic: &'static str, field: &'static str) -> From {
+    From::Field(topic, field, DEGREES)
+}
+
+const fn mm(topic: &'static str, field: &'static str) -> From {
+    From::Field(topic, field, 1e-3)
+}
+
+const ATT: &str = "vehicle_attitude";
+const ATT_SP: &str = "vehicle_attitude_setpoint";
+const RATE: &str = "vehicle_angular_velocity";
+const RATE_SP: &str = "vehicle_rates_setpoint";
+const LOCAL: &str = "vehicle_local_position";
+const LOCAL_SP: &str = "vehicle_local_position_setpoint";
+const GPS: &str = "vehicle_gps_position";
+const GPS_NEW: &str = "sensor_gps";
+const STICKS: &str = "manual_control_setpoint";
+const OLD_CONTROLS: &str = "actuator_controls_0";
+const SENSORS: &str = "sensor_combined";
+const BATTERY: &str = "battery_status";
+
+#[rustfmt::skip]
+const PANELS: &[Spec] = &[
+    Spec("Roll angle", "°", &[
+        ("roll", &[From::Angle(ATT, "q", 0)]),
+        ("set point", &[From::Angle(ATT_SP, "q_d", 0), deg(ATT_SP, "roll_body")]),
+    ], false),
+    Spec("Roll rate", "°/s", &[
+        ("roll rate", &[deg(RATE, "xyz[0]"), deg(ATT, "rollspeed")]),
+        ("set point", &[deg(RATE_SP, "roll")]),
+    ], false),
+    Spec("Pitch angle", "°", &[
+        ("pitch", &[From::Angle(ATT, "q", 1)]),
+        ("set point", &[From::Angle(ATT_SP, "q_d", 1), deg(ATT_SP, "pitch_body")]),
+    ], false),
+    Spec("Pitch rate", "°/s", &[
+        ("pitch rate", &[deg(RATE, "xyz[1]"), deg(ATT, "pitchspeed")]),
+        ("set point", &[deg(RATE_SP, "pitch")]),
+    ], false),
+    Spec("Yaw angle", "°", &[
+        ("yaw", &[From::Angle(ATT, "q", 2)]),
+        ("set point", &[From::Angle(ATT_SP, "q_d", 2), deg(ATT_SP, "yaw_body")]),
+    ], false),
+    Spec("Yaw rate", "°/s", &[
+        ("yaw rate", &[deg(RATE, "xyz[2]"), deg(ATT, "yawspeed")]),
+        ("set point", &[deg(RATE_SP, "yaw")]),
+    ], false),
+    Spec("Altitude", "m", &[
+        ("GPS", &[mm(GPS, "alt"), f(GPS, "altitude_msl_m"), mm(GPS_NEW, "alt"), f(GPS_NEW, "altitude_msl_m")]),
+        ("barometer", &[f("vehicle_air_data", "baro_alt_meter"), f(SENSORS, "baro_alt_meter")]),
+        ("estimate", &[f("vehicle_global_position", "alt")]),
+        ("set point", &[f("position_setpoint_triplet", "current.alt")]),
+    ], true),
+    Spec("Local position X", "m", &[("x", &[f(LOCAL, "x")]), ("set point", &[f(LOCAL_SP, "x")])], true),
+    Spec("Local position Y", "m", &[("y", &[f(LOCAL, "y")]), ("set point", &[f(LOCAL_SP, "y")])], true),
+    Spec("Local position Z", "m", &[("z", &[f(LOCAL, "z")]), ("set point", &[f(LOCAL_SP, "z")])], true),
+    Spec("Velocity", "m/s", &[
+        ("vx", &[f(LOCAL, "vx")]), ("vy", &[f(LOCAL, "vy")]), ("vz", &[f(LOCAL, "vz")]),
+        ("vx set point", &[f(LOCAL_SP, "vx")]), ("vy set point", &[f(LOCAL_SP, "vy")]),
+        ("vz set point", &[f(LOCAL_SP, "vz")]),
+    ], false),
+    Spec("Visual odometry position", "m", &[
+        ("x", &[f("vehicle_visual_odometry", "x"), f("vehicle_visual_odometry", "position[0]")]),
+        ("y", &[f("vehicle_visual_odometry", "y"), f("vehicle_visual_odometry", "position[1]")]),
+        ("z", &[f("vehicle_visual_odometry", "z"), f("vehicle_visual_odometry", "position[2]")]),
+    ], true),
+    Spec("Airspeed", "m/s", &[
+        ("true airspeed", &[f("airspeed_validated", "true_airspeed_m_s"), f("airspeed", "true_airspeed_m_s")]),
+        ("indicated airspeed", &[f("airspeed", "indicated_airspeed_m_s")]),
+        ("ground speed (GPS)", &[f(GPS, "vel_m_s"), f(GPS_NEW, "vel_m_s")]),
+        ("set point", &[f("tecs_status", "true_airspeed_sp")]),
+    ], false),
+    Spec("TECS height rate", "m/s", &[
+        ("height rate", &[f("tecs_status", "height_rate")]),
+        ("set point", &[f("tecs_status", "height_rate_setpoint")]),
+    ], false),
+    Spec("Manual control", "", &[
+        ("roll", &[f(STICKS, "roll"), f(STICKS, "y")]), ("pitch", &[f(STICKS, "pitch"), f(STICKS, "x")]),
+        ("yaw", &[f(STICKS, "yaw"), f(STICKS, "r")]), ("throttle", &[f(STICKS, "throttle"), f(STICKS, "z")]),
+        ("aux 1", &[f(STICKS, "aux1")]), ("aux 2", &[f(STICKS, "aux2")]),
+    ], false),
+    Spec("Actuator controls", "", &[
+        ("roll", &[f("vehicle_torque_setpoint", "xyz[0]"), f(OLD_CONTROLS, "control[0]")]),
+        ("pitch", &[f("vehicle_torque_setpoint", "xyz[1]"), f(OLD_CONTROLS, "control[1]")]),
+        ("yaw", &[f("vehicle_torque_setpoint", "xyz[2]"), f(OLD_CONTROLS, "control[2]")]),
+        ("thrust", &[From::Field("vehicle_thrust_setpoint", "xyz[2]", -1.0), f(OLD_CONTROLS, "control[3]")]),
+    ], false),
+    Spec("Raw acceleration", "m/s²", &[
+        ("x", &[f(SENSORS, "accelerometer_m_s2[0]")]), ("y", &[f(SENSORS, "accelerometer_m_s2[1]")]),
+        ("z", &[f(SENSORS, "accelerometer_m_s2[2]")]),
+    ], false),
+    Spec("Vibration metrics", "m/s²", &[
+        ("IMU 0", &[f("vehicle_imu_status", "accel_vibration_metric")]),
+        ("IMU 1", &[f("vehicle_imu_status/1", "accel_vibration_metric")]),
+        ("IMU 2", &[f("vehicle_imu_status/2", "accel_vibration_metric")]),
+        ("IMU 3", &[f("vehicle_imu_status/3", "accel_vibration_metric")]),
+    ], false),
+    Spec("Raw angular speed", "°/s", &[
+        ("x", &[deg(SENSORS, "gyro_rad[0]")]), ("y", &[deg(SENSORS, "gyro_rad[1]")]),
+        ("z", &[deg(SENSORS, "gyro_rad[2]")]),
+    ], false),
+    Spec("Magnetic field", "G", &[
+        ("x", &[f("vehicle_magnetometer", "magnetometer_ga[0]"), f(SENSORS, "magnetometer_ga[0]")]),
+        ("y", &[f("vehicle_magnetometer", "magnetometer_ga[1]"), f(SENSORS, "magnetometer_ga[1]")]),
+        ("z", &[f("vehicle_magnetometer", "magnetometer_ga[2]"), f(SENSORS, "magnetometer_ga[2]")]),
+    ], false),
+    Spec("Distance sensor", "m", &[
+        ("distance", &[f("distance_sensor", "current_distance")]),
+        ("estimate", &[f(LOCAL, "dist_bottom")]),
+    ], false),
+    Spec("GPS uncertainty", "", &[
+        ("eph [m]", &[f(GPS, "eph"), f(GPS_NEW, "eph")]), ("epv [m]", &[f(GPS, "epv"), f(GPS_NEW, "epv")]),
+        ("hdop", &[f(GPS, "hdop"), f(GPS_NEW, "hdop")]), ("vdop", &[f(GPS, "vdop"), f(GPS_NEW, "vdop")]),
+        ("speed [m/s]", &[f(GPS, "s_variance_m_s"), f(GPS_NEW, "s_variance_m_s")]),
+        ("satellites", &[f(GPS, "satellites_used"), f(GPS_NEW, "satellites_used")]),
+        ("fix type", &[f(GPS, "fix_type"), f(GPS_NEW, "fix_type")]),
+    ], false),
+    Spec("GPS noise and jamming", "", &[
+        ("noise per ms", &[f(GPS, "noise_per_ms"), f(GPS_NEW, "noise_per_ms")]),
+        ("jamming indicator", &[f(GPS, "jamming_indicator"), f(GPS_NEW, "jamming_indicator")]),
+    ], false),
+    Spec("Battery voltage", "V", &[
+        ("voltage", &[f(BATTERY, "voltage_v")]), ("filtered", &[f(BATTERY, "voltage_filtered_v")]),
+        ("5 V supply", &[f("system_power", "voltage5v_v")]),
+    ], false),
+    Spec("Battery current", "A", &[
+        ("current", &[f(BATTERY, "current_a")]), ("filtered", &[f(BATTERY, "current_filtered_a")]),
+    ], false),
+    Spec("Battery discharged", "mAh", &[("discharged", &[f(BATTERY, "discharged_mah")])], false),
+    Spec("Battery remaining", "", &[("remaining", &[f(BATTERY, "remaining")])], false),
+    Spec("Temperature", "°C", &[
+        ("barometer", &[f("sensor_baro", "temperature"), f("vehicle_air_data", "baro_temp_celcius")]),
+        ("accelerometer", &[f("sensor_accel", "temperature")]),
+        ("battery", &[f(BATTERY, "temperature")]),
+    ], false),
+    Spec("CPU and RAM", "", &[("CPU load", &[f("cpuload", "load")]), ("RAM", &[f("cpuload", "ram_usage")])], false),
+];
+
+/// Bits of `estimator_status.innovation_check_flags` (`msg/EstimatorStatus.msg`).
+const INNOVATIONS: &[&str] = &[
+    "velocity",
+    "horizontal position",
+    "vertical position",
+    "magnetometer X",
+    "magnetometer Y",
+    "magnetometer Z",
+    "yaw",
+    "airspeed",
+    "sideslip",
+    "height above ground",
+    "optical flow X",
+    "optical flow Y",
+];
+
+/// Returns the panels of which the log has data. `redact` leaves out positions.
+pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
+    let specs: Vec<&Spec> = PANELS.iter().filter(|spec| !(redact && spec.3)).collect();
+    let chosen: Vec<Vec<(&str, From)>> = specs.iter().map(|spec| present(log, spec.2)).collect();
+    // One pass over the log for all fields.
+    let fields = chosen.iter().flatten().filter_map(|(_, from)| match from {
+        From::Field(topic, field, _) => {
+            let topic = log.topic(topic)?;
+            Some(Signal { topic: topic.name.clone(), field: (*field).to_owned() })
+        }
+        From::Angle(..) => None,
+    });
+    let signals: Vec<Signal> = fields.collect();
+    let mut series = read(log, &signals, at.times, at.width, at.zero)?.into_iter();
+    let mut angles: Vec<(&str, &str, [Series; 3])> = Vec::new();
+    let mut panels = Vec::new();
+    for (spec, lines) in specs.iter().zip(chosen) {
+        let mut drawn = Vec::new();
+        for (name, from) in lines {
+            let line = match from {
+                From::Field(_, _, factor) => series.next().flatten().map(|line| scaled(line, factor)),
+                From::Angle(topic, field, axis) => {
+                    if !angles.iter().any(|known| (known.0, known.1) == (topic, field)) {
+                        angles.push((topic, field, self::angles(log, topic, field, at)?));
+                    }
+                    let known = angles.iter().find(|known| (known.0, known.1) == (topic, field));
+                    known.map(|known| known.2[axis].clone())
+                }
+            };
+            let Some(mut line) = line.filter(|line| line.range().is_some()) else { continue };
+            // What holds until the next message is drawn in steps.
+            let steps = name.contains("set point") || line.look != Look::Line;
+            line.look = if steps { Look::Steps } else { Look::Line };
+            line.names = &[];
+            name.clone_into(&mut line.name);
+            line.unit = Some(spec.1.to_owned()).filter(|unit| !unit.is_empty());
+            drawn.push(line);
+        }
+        // A set point alone says nothing of the flight.
+        if drawn.iter().any(|line| line.name != "set point") {
+            panels.push(Panel::new(spec.0, drawn));
+        }
+    }
+    outputs(log, at, &mut panels)?;
+    let innovations = bits(log, ("estimator_status", "innovation_check_flags"), INNOVATIONS, at)?;
+    lanes("Estimator: rejected innovations", innovations, &mut panels);
+    let faults = flags(log, "estimator_status_flags", at, |field| {
+        field.starts_with("fs_") || field.starts_with("reject_")
+    })?;
+    lanes("Estimator: faults and rejected measurements", faults, &mut panels);
+    let mut failsafe = flags(log, "vehicle_status", at, |field| field.starts_with("failsafe"))?;
+    failsafe.extend(flags(log, "failsafe_flags", at, |field| {
+        !field.starts_with("mode_req") && !field.starts_with("timestamp")
+    })?);
+    lanes("Failsafe", failsafe, &mut panels);
+    Ok(panels)
+}
+
+fn lanes(title: &str, lanes: Vec<Series>, panels: &mut Vec<Panel>) {
+    if !lanes.is_empty() {
+        panels.push(Panel::new(title, lanes));
+    }
+}
+
+/// Returns the lines of a panel that the log has, with the first source of each.
+fn present(log: &dyn LogReader, lines: &'static [Line]) -> Vec<(&'static str, From)> {
+    let there = |from: &From| {
+        let (topic, field) = match from {
+            From::Field(topic, field, _) => (topic, (*field).to_owned()),
+            From::Angle(topic, field, _) => (topic, format!("{field}[3]")),
+        };
+        let topic = log.topic(topic).filter(|topic| topic.count > 0);
+        topic.is_some_and(|topic| numeric_fields(log, topic.get()).contains(&field))
+    };
+    lines
+        .iter()
+        .filter_map(|(name, sources)| Some((*name, *sources.iter().find(|from| there(from))?)))
+        .collect()
+}
+
+fn scaled(mut line: Series, factor: f64) -> Series {
+    #[expect(clippy::float_cmp, reason = "a constant")]
+    if factor != 1.0 {
+        line.points.iter_mut().for_each(|(_, value)| *value *= factor);
+    }
+    line
+}
+
+/// Returns roll, pitch and yaw in degrees, from a quaternion.
+fn angles(log: &dyn LogReader, topic: &str, field: &str, at: Span) -> Result<[Series; 3], ExportError> {
+    let parts: Vec<String> = (0..4).map(|i| format!("{field}[{i}]")).collect();
+    let mut thin = [(); 3].map(|()| Thin::new(at.times, at.width));
+    each_row(log, topic, &parts, at, |time, q| {
+        #[expect(clippy::cast_possible_truncation, reason = "PX4 logs 32 bits")]
+        let angles = roll_pitch_yaw([q[0] as f32, q[1] as f32, q[2] as f32, q[3] as f32]);
+        thin.iter_mut().zip(angles).for_each(|(thin, angle)| thin.push(time, f64::from(angle).to_degrees()));
+    })?;
+    Ok(thin.map(|thin| Series::new("", thin.points(at.zero))))
+}
+
+/// Appends the outputs of motors and servos that change at some time.
+fn outputs(log: &dyn LogReader, at: Span, panels: &mut Vec<Panel>) -> Result<(), ExportError> {
+    let sources = [
+        ("Motor outputs", "actuator_motors", "control["),
+        ("Servo outputs", "actuator_servos", "control["),
+        ("Actuator outputs", "actuator_outputs", "output["),
+        ("Motor speed", "esc_status", "].esc_rpm"),
+    ];
+    let insert = panels.iter().position(|panel| panel.title == "Raw acceleration").unwrap_or(panels.len());
+    let mut found = Vec::new();
+    for (title, topic, part) in sources {
+        let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { continue };
+        let fields = numeric_fields(log, topic.get()).into_iter().filter(|field| field.contains(part));
+        let signals: Vec<_> = fields.map(|field| Signal { topic: topic.name.clone(), field }).collect();
+        let mut lines: Vec<Series> =
+            read(log, &signals, at.times, at.width, at.zero)?.into_iter().flatten().collect();
+        lines.retain(|line| line.range().is_some_and(|(low, high)| low < high));
+        for line in &mut lines {
+            line.look = Look::Line;
+            line.unit = title.ends_with("speed").then(|| "rpm".to_owned());
+            line.name =
+                line.name.split_once('.').map_or_else(|| line.name.clone(), |(_, field)| field.to_owned());
+        }
+        if !lines.is_empty() {
+            found.extend(Panel::by_unit(title, lines));
+        }
+    }
+    panels.splice(insert..insert, found);
+    Ok(())
+}

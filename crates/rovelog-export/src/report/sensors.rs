@@ -1,0 +1,165 @@
+//! What the camera and the laser scanners of a VEL log saw: some images, and a scan from above.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use rovelog::vel_format::images::{Encoding, PixelLimits};
+use rovelog::vel_format::velodyne::PointOptions;
+use rovelog::vel_format::{Kind, Payload, VelReader};
+
+use crate::ExportError;
+use crate::page::Page;
+use crate::picture::{Layout, png};
+
+/// Number of images, and the maximum size of each in bytes.
+const IMAGES: usize = 6;
+const MOST_BYTES: usize = 250_000;
+
+/// Width and height of the picture of a scan in pixels.
+const SIDE: u32 = 560;
+
+/// Largest share of points that may be outside of the picture of a scan.
+const FAR: f64 = 0.02;
+
+/// Writes images at even distances.
+pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
+    let total = log.payloads(Kind::Image).count();
+    if total == 0 {
+        return;
+    }
+    page.section("images", "Camera", &format!("Camera ({} of {total} images)", total.min(IMAGES)));
+    page.push_str("<div class=\"strip\">\n");
+    let wanted: Vec<usize> = (0..IMAGES.min(total)).map(|i| i * total / IMAGES.min(total)).collect();
+    let mut failed = 0;
+    for (i, (message, payload)) in log.payloads(Kind::Image).enumerate() {
+        let Payload::Image(image) = payload else { continue };
+        if !wanted.contains(&i) {
+            continue;
+        }
+        let converted;
+        let (bytes, kind): (&[u8], &str) = if image.encoding() == Encoding::Jpeg {
+            (image.data.0, "jpeg")
+        } else {
+            let Ok(png) = image.png(&message, PixelLimits::default()) else {
+                failed += 1;
+                continue;
+            };
+            converted = png;
+            (&converted, "png")
+        };
+        if bytes.len() > MOST_BYTES {
+            failed += 1;
+            continue;
+        }
+        let seconds = message.nanos.saturating_sub(zero) as f64 / 1e9;
+        picture(page, (bytes, kind), &format!("camera {}, {seconds:.2} s", image.source.get()), 180);
+    }
+    page.push_str("</div>\n");
+    if failed > 0 {
+        let _ = writeln!(
+            page,
+            "<p class=\"note\">{failed} of them cannot be decoded or are too large for a report: rovelog extract.</p>"
+        );
+    }
+}
+
+fn picture(page: &mut Page, (bytes, kind): (&[u8], &str), caption: &str, width: u32) {
+    let data = base64::engine::general_purpose::STANDARD.encode(bytes);
+    let _ = writeln!(
+        page,
+        "<figure><img class=\"picture\" alt=\"{caption}\" width=\"{width}\" src=\"data:image/{kind};base64,{data}\">\
+         <figcaption>{caption}</figcaption></figure>"
+    );
+}
+
+/// Points ahead and to the left in metres, with what colours them, and a caption.
+struct Scan {
+    points: Vec<[f64; 3]>,
+    caption: String,
+}
+
+/// Writes one revolution of the Velodyne and one scan of each other scanner, from above.
+pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), ExportError> {
+    let mut scans = Vec::new();
+    scans.extend(revolution(log, zero));
+    scans.extend(range_scan(log, zero));
+    if scans.is_empty() {
+        return Ok(());
+    }
+    page.section("scans", "Laser", "Laser scans from above");
+    page.push_str("<div class=\"strip\">\n");
+    for scan in scans {
+        let (bytes, metres) = drawn(&scan.points)?;
+        let caption = format!("{}; {metres:.0} m across, ahead is up", scan.caption);
+        picture(page, (&bytes, "png"), &caption, SIDE);
+    }
+    page.push_str("</div>\n");
+    Ok(())
+}
+
+/// Returns the first whole revolution.
+fn revolution(log: &VelReader, zero: i64) -> Option<Scan> {
+    let mut revolutions = log.revolutions(None, None, PointOptions::default(), 0).ok()?;
+    let model = revolutions.decoder().model().name();
+    let mut best: Option<Scan> = None;
+    for _ in 0..4 {
+        let Some(revolution) = revolutions.next() else { break };
+        let points: Vec<_> = revolution
+            .points
+            .iter()
+            .map(|point| [f64::from(point.x), f64::from(point.y), f64::from(point.z)])
+            .collect();
+        let seconds = revolution.nanos.saturating_sub(zero) as f64 / 1e9;
+        let caption = format!("{model}, {seconds:.2} s, {} points, brighter is higher", points.len());
+        if best.as_ref().is_none_or(|best| points.len() > best.points.len()) {
+            best = Some(Scan { points, caption });
+        }
+    }
+    best
+}
+
+/// Returns the scan in the middle of the log.
+fn range_scan(log: &VelReader, zero: i64) -> Option<Scan> {
+    let total = log.payloads(Kind::Laser).count();
+    let (message, payload) = log.payloads(Kind::Laser).nth(total / 2)?;
+    let Payload::Laser(scan) = payload else { return None };
+    let points: Vec<_> = scan.points()?.filter_map(|point| point.xy()).map(|[x, y]| [x, y, 1.0]).collect();
+    let seconds = message.nanos.saturating_sub(zero) as f64 / 1e9;
+    let caption = format!("{}, {seconds:.2} s, {} ranges", scan.sensor_type.text(), points.len());
+    Some(Scan { points, caption: crate::xml::escape(&caption).into_owned() })
+}
+
+/// Returns a PNG of points from above, and its width in metres.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels within the picture")]
+fn drawn(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
+    let mut reach: Vec<f64> = points.iter().map(|[x, y, _]| x.abs().max(y.abs())).collect();
+    reach.sort_by(f64::total_cmp);
+    // A few far points would make all others a dot.
+    let near = (reach.len() as f64 * (1.0 - FAR)) as usize;
+    let half = reach.get(near.min(reach.len().saturating_sub(1))).copied().unwrap_or(1.0).max(1.0) * 1.05;
+    let mut heights: Vec<f64> = points.iter().map(|point| point[2]).collect();
+    heights.sort_by(f64::total_cmp);
+    let part = |part: f64| heights.get((heights.len() as f64 * part) as usize).copied().unwrap_or(0.0);
+    let (low, high) = (part(0.02), part(0.98));
+    let side = f64::from(SIDE);
+    let mut pixels = [16_u8, 20, 28].repeat((SIDE * SIDE) as usize);
+    for [x, y, z] in points {
+        // Ahead is up, left is left.
+        let place = |metres: f64| ((0.5 - metres / half / 2.0) * side).floor();
+        let (column, row) = (place(*y), place(*x));
+        if !(0.0..side).contains(&column) || !(0.0..side).contains(&row) {
+            continue;
+        }
+        let height = if high > low { ((z - low) / (high - low)).clamp(0.0, 1.0) } else { 0.8 };
+        let colour = [40.0 + 215.0 * height, 110.0 + 130.0 * height, 190.0 - 60.0 * height];
+        for (dx, dy) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+            let (column, row) = (column as usize + dx, row as usize + dy);
+            if column < SIDE as usize && row < SIDE as usize {
+                let at = (row * SIDE as usize + column) * 3;
+                pixels[at..at + 3].copy_from_slice(&colour.map(|part| part as u8));
+            }
+        }
+    }
+    let bytes = png((SIDE, SIDE), Layout::Rgb8, (SIDE as usize * 3, false), &pixels)?;
+    Ok((bytes.unwrap_or_default(), half * 2.0))
+}
