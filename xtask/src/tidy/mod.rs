@@ -27,8 +27,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("*", &["rovelog-core", "rovelog-testing"]),
     ("rovelog", &["rovelog-core", "rovelog-testing", "*"]),
     ("rovelog-export", &["rovelog-core", "rovelog-testing", "*", "rovelog"]),
-    ("rovelog-cli", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
-    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-cli"]),
+    ("rovelog-scale", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
+    ("rovelog-cli", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-scale"]),
+    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-scale", "rovelog-cli"]),
     ("fuzz-bodies", &["rovelog"]),
     // A generator that uses our readers could share their mistakes.
     ("xtask", &[]),
