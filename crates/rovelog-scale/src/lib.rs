@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod lake;
 
 mod plan;
 mod read;

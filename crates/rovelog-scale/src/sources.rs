@@ -17,7 +17,7 @@ use crate::ScaleError;
 const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4"];
 
 /// A log that was found, and what tells whether it is still the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LogFile {
     /// Path of the file.
     pub uri: String,
