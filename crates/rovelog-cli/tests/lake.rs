@@ -59,7 +59,13 @@ impl Place {
 
     fn ingest(&self, lake: &Path, options: &[&str]) -> Command {
         let mut command = Command::new(ROVELOG);
-        command.arg("ingest").arg(self.logs()).arg("-o").arg(lake).args(["--pack-size", "400kB"]).args(options);
+        command
+            .arg("ingest")
+            .arg(self.logs())
+            .arg("-o")
+            .arg(lake)
+            .args(["--pack-size", "400kB"])
+            .args(options);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -88,7 +94,8 @@ fn content(lake: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 fn checked(lake: &Path) -> Json {
-    let output = Command::new(ROVELOG).args(["lake", "check", "-f", "json"]).arg(lake).output().expect("it starts");
+    let output =
+        Command::new(ROVELOG).args(["lake", "check", "-f", "json"]).arg(lake).output().expect("it starts");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
@@ -163,7 +170,9 @@ fn a_killed_worker_is_started_again() {
         ("before", format!("{once}; then kill -9 $$; fi\n\"$ROVELOG\" \"$@\" <&3")),
         (
             "after",
-            format!("\"$ROVELOG\" \"$@\" <&3 > \"$DIR/answer-$$\"\n{once}; then kill -9 $$; fi\ncat \"$DIR/answer-$$\""),
+            format!(
+                "\"$ROVELOG\" \"$@\" <&3 > \"$DIR/answer-$$\"\n{once}; then kill -9 $$; fi\ncat \"$DIR/answer-$$\""
+            ),
         ),
     ];
     for (name, script) in scripts {
@@ -274,7 +283,8 @@ fn a_log_that_ends_its_worker_twice_is_left_alone() {
 fn a_folder_that_is_no_lake_is_refused() {
     let place = Place::new();
     for command in ["check", "clean"] {
-        let output = Command::new(ROVELOG).args(["lake", command]).arg(place.logs()).output().expect("it starts");
+        let output =
+            Command::new(ROVELOG).args(["lake", command]).arg(place.logs()).output().expect("it starts");
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output).contains("this is not a lake"), "{}", text(&output));
     }

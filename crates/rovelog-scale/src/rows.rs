@@ -118,6 +118,8 @@ impl Rows {
         columns.push(seq, Arc::new(numbers));
         columns.push(t_ns, Arc::new(times.clone()));
         columns.push(time, Arc::new(micros(&unix)));
+        // The tables of a lake are divided by it.
+        columns.reserve("month");
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()).skip(1) {
             columns.convert(field.name(), column)?;
         }

@@ -35,6 +35,11 @@ impl Columns {
         Self { blobs, ..Self::default() }
     }
 
+    /// Keeps a name free.
+    pub(crate) fn reserve(&mut self, name: &str) {
+        self.names.insert(name.to_lowercase());
+    }
+
     /// Adds a column as it is.
     pub(crate) fn push(&mut self, name: &str, array: ArrayRef) {
         let mut name = name.to_owned();

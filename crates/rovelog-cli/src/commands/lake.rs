@@ -120,7 +120,8 @@ fn check(args: &CheckArgs, context: &Context) -> Outcome {
             writeln!(out, "{word}  {}: of a run that was killed", escape(file))?;
         }
         let (logs, files) = (count(checked.logs as u64, "log"), count(checked.files as u64, "file"));
-        let failed = if checked.failed > 0 { format!(" ({} not added)", checked.failed) } else { String::new() };
+        let failed =
+            if checked.failed > 0 { format!(" ({} not added)", checked.failed) } else { String::new() };
         let rows = count(checked.rows, "row");
         writeln!(out, "{logs}{failed}, {rows} in {files}, {}", size(checked.bytes))?;
     }

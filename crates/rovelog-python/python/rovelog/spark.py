@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -107,10 +108,12 @@ class RovelogSource(DataSource):
         """Returns the name of the format: `rovelog`."""
         return "rovelog"
 
-    def schema(self) -> StructType:
+    def schema(self) -> Any:
         """Returns the columns of all logs. No row is decoded."""
         selection = _Selection.of(self.options)
-        return from_arrow_schema(selection.schema(selection.logs()))
+        schema = selection.schema(selection.logs())
+        # Sail takes the types of Arrow, and no times of a StructType; Spark takes a StructType only.
+        return schema if "pysail" in sys.modules else from_arrow_schema(schema)
 
     def reader(self, schema: StructType) -> RovelogReader:
         """Returns the reader of a query."""
@@ -134,9 +137,9 @@ class _Rows:
         yield from pa.RecordBatchReader.from_stream(rows)
 
 
-def _arrow(schema: StructType) -> pa.Schema:
-    """The types of a schema as the engine of this process wants them."""
-    arrow = to_arrow_schema(schema, timezone="UTC")
+def _arrow(schema: StructType | pa.Schema) -> pa.Schema:
+    """The columns that an engine asks for, in the types of Arrow."""
+    arrow = schema if isinstance(schema, pa.Schema) else to_arrow_schema(schema, timezone="UTC")
     return pa.schema([(field.name, _type(field.type)) for field in arrow])
 
 

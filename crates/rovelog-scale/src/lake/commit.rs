@@ -106,7 +106,11 @@ mod tests {
         assert_eq!(table("battery_status", &[("v", "Float32")]), "ulog/battery_status");
         assert_eq!(table("battery_status", &[("v", "Float32"), ("i", "Float32")]), "ulog/battery_status");
         assert_eq!(table("battery_status", &[("v", "Int32")]), "ulog/battery_status__2");
-        assert_eq!(table("battery_status", &[("I", "Float32")]), "ulog/battery_status__2", "not by case only");
+        assert_eq!(
+            table("battery_status", &[("I", "Float32")]),
+            "ulog/battery_status__2",
+            "not by case only"
+        );
         assert_eq!(table("battery_status", &[("i", "Float32")]), "ulog/battery_status");
         assert_eq!(table("/a/b", &[]), "ulog/a_b");
         assert_eq!(table("/a_b", &[]), "ulog/a_b__2", "another topic");

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int16Array, Int64Array, RecordBatch, StringArray};
+use rovelog::AnyLog;
 use rovelog::core::record::LEVELS;
 use rovelog::ulog_format::px4;
-use rovelog::AnyLog;
 use rovelog_export::TimeBase;
 
 use crate::ScaleError;

@@ -167,8 +167,9 @@ impl Knowledge {
         let mut known = Self { files: HashSet::new(), ids: HashSet::new(), replaced: HashMap::new() };
         for path in files_below(&lake.logs(), "parquet")? {
             for row in from_parquet(&path)?.0 {
-                let quarantined =
-                    || row.id.as_ref().is_some_and(|id| lake.quarantine().join(format!("{id}.json")).exists());
+                let quarantined = || {
+                    row.id.as_ref().is_some_and(|id| lake.quarantine().join(format!("{id}.json")).exists())
+                };
                 // What could not even be read is tried each time.
                 if row.failed && (row.id.is_none() || (retry && quarantined())) {
                     known.replaced.insert(row.log.uri.clone(), row.pack);
@@ -367,10 +368,14 @@ fn hashes(logs: &[LogFile], jobs: usize) -> Vec<(LogFile, Result<String, String>
     thread::scope(|scope| {
         let parts: Vec<_> = logs
             .chunks(part)
-            .map(|part| scope.spawn(move || part.iter().map(|log| (log.clone(), hash(log))).collect::<Vec<_>>()))
+            .map(|part| {
+                scope.spawn(move || part.iter().map(|log| (log.clone(), hash(log))).collect::<Vec<_>>())
+            })
             .collect();
         // A thread that panics has found a defect of ours: its panic goes on.
-        let joined = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let joined = parts
+            .into_iter()
+            .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.flatten().collect()
     })
 }

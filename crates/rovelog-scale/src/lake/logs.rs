@@ -11,8 +11,8 @@ use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow_schema::{DataType, Field, Fields};
 use chrono::DateTime;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::file::metadata::KeyValue;
 use rovelog::{AnyLog, State, Value};
@@ -288,7 +288,8 @@ pub(crate) struct Known {
 pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<Known>, Vec<Named>), ScaleError> {
     let refused = |error: String| ScaleError::lake(path)(std::io::Error::other(error));
     let file = File::open(path).map_err(ScaleError::lake(path))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| refused(error.to_string()))?;
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| refused(error.to_string()))?;
     let metadata = reader.metadata().file_metadata().key_value_metadata();
     let list = metadata.and_then(|pairs| pairs.iter().find(|pair| pair.key == FILES)?.value.clone());
     let list = list.ok_or_else(|| refused(format!("this file has no {FILES}")))?;

@@ -118,7 +118,9 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     if row.lost_values > 0 && row.status == Status::Ok {
         row.status = Status::Partial;
     }
-    for (table, batch) in [("_text", events::texts(&log, member.id())?), ("_events", events::of(&log, member.id())?)] {
+    for (table, batch) in
+        [("_text", events::texts(&log, member.id())?), ("_events", events::of(&log, member.id())?)]
+    {
         if let Some(batch) = batch {
             tables.write("", table, &month, &batch)?;
         }
