@@ -189,9 +189,9 @@ impl RldReader {
                 while low < high {
                     let middle = low.midpoint(high);
                     if part.base.saturating_add(layout.block_at(middle)) < at {
-                        low = middle + 1
+                        low = middle + 1;
                     } else {
-                        high = middle
+                        high = middle;
                     }
                 }
                 low

@@ -95,10 +95,12 @@ def test_delta_after_a_kill_has_each_file_once(lake, tmp_path):
         # `_logs` comes last: nothing is visible yet.
         assert not DeltaTable.is_deltatable(str(folder / "_logs"))
     both = [subprocess.Popen([sys.executable, "-m", "rovelog.lake", str(folder)]) for _ in range(2)]
-    assert [run.wait() for run in both] == [0, 0], "two at once"
+    assert {run.wait() for run in both} <= {0, 3}, "two at once; 3: a table that Delta cannot have"
     ingest([str(path) for path in half], folder)
-    lakes.delta(folder)
+    refused = {str(folder / name) for name in lakes.delta(folder).refused}
     for table, rows in tables(folder).items():
+        if table in refused:
+            continue
         paths = lakes._paths(DeltaTable(table))
         assert len(paths) == len(set(paths)) == len(glob.glob(f"{table}/**/*.parquet", recursive=True)), table
         assert pl.scan_delta(table).select(pl.len()).collect().item() == rows, table

@@ -42,19 +42,29 @@ struct Form {
     #[serde(flatten)]
     wanted: Wanted,
     base: String,
-    /// Rest of the path, size, time of change; start and end of the blocks.
-    parts: Vec<(String, u64, i64, Option<u64>, Option<u64>)>,
+    parts: Vec<PartForm>,
+}
+
+/// Rest of the path, size, time of change; start and end of the blocks.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum PartForm {
+    Blocks(String, u64, i64, u64, u64),
+    Whole(String, u64, i64),
 }
 
 impl Split {
     /// Returns the split as JSON.
+    #[expect(clippy::missing_panics_doc, reason = "texts and numbers are JSON")]
     pub fn to_json(&self) -> String {
         let base = common_start(self.parts.iter().map(|part| part.log.uri.as_str()));
         let form = |part: &Part| {
             let LogFile { uri, size, changed_us } = &part.log;
-            let blocks = part.blocks.as_ref();
-            let ends = (blocks.map(|range| range.start), blocks.map(|range| range.end));
-            (uri[base.len()..].to_owned(), *size, *changed_us, ends.0, ends.1)
+            let rest = uri[base.len()..].to_owned();
+            match &part.blocks {
+                Some(blocks) => PartForm::Blocks(rest, *size, *changed_us, blocks.start, blocks.end),
+                None => PartForm::Whole(rest, *size, *changed_us),
+            }
         };
         let form = Form {
             rovelog_split: VERSION,
@@ -76,11 +86,16 @@ impl Split {
             let why = format!("version {}; this program reads version {VERSION}", form.rovelog_split);
             return Err(ScaleError::Split(why));
         }
-        let part =
-            |(rest, size, changed_us, start, end): (String, u64, i64, Option<u64>, Option<u64>)| Part {
-                log: LogFile { uri: format!("{}{rest}", form.base), size, changed_us },
-                blocks: start.zip(end).map(|(start, end)| start..end),
-            };
+        let log = |rest: String, size, changed_us| {
+            let uri = format!("{}{rest}", form.base);
+            LogFile { uri, size, changed_us }
+        };
+        let part = |part| match part {
+            PartForm::Blocks(rest, size, changed, start, end) => {
+                Part { log: log(rest, size, changed), blocks: Some(start..end) }
+            }
+            PartForm::Whole(rest, size, changed) => Part { log: log(rest, size, changed), blocks: None },
+        };
         let parts = form.parts.into_iter().map(part).collect();
         Ok(Self { ordinal: form.ordinal, parts, wanted: form.wanted })
     }

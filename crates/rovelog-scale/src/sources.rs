@@ -68,7 +68,9 @@ impl LogFile {
     /// Returns an error if the file has changed since it was found, or cannot be read as a log.
     pub fn open(&self) -> Result<AnyLog, ScaleError> {
         self.verify()?;
-        rovelog::open_with(&self.uri, &ReadOptions::default()).map_err(ScaleError::log(&self.uri))
+        // One that is shortened while it is read has zeros there; `verify` then finds the change.
+        let opened = rovelog::open_watched(&self.uri, None, &ReadOptions::default());
+        opened.map(|(log, _)| log).map_err(ScaleError::log(&self.uri))
     }
 }
 

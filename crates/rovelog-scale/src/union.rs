@@ -48,9 +48,11 @@ fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
             List(Arc::new(Field::new("element", element, true)))
         }
         (Struct(a), Struct(b)) => Struct(fields(a, b, &format!("{path}."))?.into()),
-        (Float32, Float64) | (Float64, Float32) => Float64,
         (Int8 | Int16, Float32) | (Float32, Int8 | Int16) => Float32,
-        (Int8 | Int16 | Int32, Float64 | Float32) | (Float64 | Float32, Int8 | Int16 | Int32) => Float64,
+        (Int8 | Int16 | Int32 | Float32, Float64)
+        | (Float64, Int8 | Int16 | Int32 | Float32)
+        | (Int32, Float32)
+        | (Float32, Int32) => Float64,
         _ => match (order(a), order(b)) {
             (Some(first), Some(second)) => {
                 if first > second {

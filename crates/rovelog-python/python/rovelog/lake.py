@@ -33,6 +33,10 @@ FILES = b"rovelog.files"
 """Key in the metadata of a file in `_logs`: the files that came with it."""
 
 
+DEPTH = 24
+"""Levels of lists and structs that every reader of Delta follows."""
+
+
 class Changed(NamedTuple):
     """What `delta` has done."""
 
@@ -50,17 +54,13 @@ def delta(lake: str | os.PathLike[str]) -> Changed:
     root = pathlib.Path(lake)
     if not (root / "_logs").is_dir():
         raise MissingFileError("this is not a lake: it has no table _logs", path=str(root), next="rovelog ingest LOGS -o LAKE")
-    exceptions = need("deltalake.exceptions")
     changed = Changed({}, {})
     with _lock(root):
         for table, files in _tables(root).items():
             try:
                 version = _update(root / table, files)
-            except exceptions.DeltaError as error:
-                # The columns of a topic may be nested deeper than Delta's description of them.
-                if "too deeply nested" not in str(error):
-                    raise
-                changed.refused[table] = str(error).splitlines()[0]
+            except _TooDeepError as error:
+                changed.refused[table] = str(error)
                 continue
             if version is not None:
                 changed.versions[table] = version
@@ -130,9 +130,21 @@ def _schema(folder: pathlib.Path, names: list[str], month: list[str]) -> pa.Sche
     one_each = {name.rsplit("-", 1)[-1] if month else "": name for name in names}
     schemas = [pq.read_schema(folder / name).remove_metadata() for _, name in sorted(one_each.items())]
     united: pa.Schema = pa.unify_schemas(schemas) if schemas else pa.schema([])
+    levels = max((_levels(field.type) for field in united), default=0)
+    if levels > DEPTH:
+        raise _TooDeepError(f"columns nested {levels} levels deep, and Delta describes {DEPTH}")
     for name in month:
         united = united.append(pa.field(name, pa.string()))
     return united
+
+
+class _TooDeepError(Exception):
+    """Columns that are nested deeper than readers of Delta's JSON follow."""
+
+
+def _levels(type: pa.DataType) -> int:
+    inside = [type.field(at).type for at in range(type.num_fields)]
+    return 1 + max(map(_levels, inside), default=0)
 
 
 def _delta(schema: pa.Schema) -> Any:

@@ -130,7 +130,7 @@ pub fn ingest<S: AsRef<str>>(
     done.known = before.len();
     progress(Progress::Found { new: new.len(), bytes, known: before.len() });
     let mut run = Run { lake, lock: &lock, known: &known, progress, done };
-    let members = run.members(new, options.jobs)?;
+    let members = run.members(&new, options.jobs)?;
     let packs = packs(members, options.pack_bytes);
     run.all(packs, options)?;
     Ok(run.done)
@@ -198,10 +198,10 @@ struct Run<'a> {
 impl Run<'_> {
     /// Returns the logs with the hashes of their content, each content once. A log that cannot be
     /// read gets its row here.
-    fn members(&mut self, logs: Vec<LogFile>, jobs: usize) -> Result<Vec<Member>, ScaleError> {
+    fn members(&mut self, logs: &[LogFile], jobs: usize) -> Result<Vec<Member>, ScaleError> {
         let mut members = Vec::new();
         let mut met = HashSet::new();
-        for (log, hash) in hashes(&logs, jobs) {
+        for (log, hash) in hashes(logs, jobs) {
             match hash {
                 Ok(sha256) => {
                     let member = Member { log, sha256 };

@@ -1,5 +1,6 @@
 //! A worker's task: the logs of a pack as staged Parquet files, and a row for each log.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,7 +60,12 @@ pub(crate) fn short_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::with_capacity(16);
+    for byte in hash.finalize().iter().take(8) {
+        // Writing to a text does not fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 /// What a worker has made of a pack.

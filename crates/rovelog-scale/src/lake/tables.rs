@@ -16,7 +16,7 @@ use super::pack::short_hash;
 use crate::ScaleError;
 
 /// Bytes that all open files together hold before the largest row group is written.
-const HELD: usize = 96 << 20;
+const HELD: usize = 48 << 20;
 
 /// A file that is written, and where it belongs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
