@@ -61,7 +61,7 @@ pub struct Select {
     /// and 1. Columns only.
     pub bool_bytes: bool,
     /// Only the blocks that start in this range of bytes of the log: parts of a log that are read
-    /// separately. A block is what a reader goes through at once: 4 MiB, a chunk, a message. Columns
+    /// separately. Ranges that together cover a log select each of its records once. A block is what a reader goes through at once: 4 MiB, a chunk, a message. Columns
     /// only.
     pub blocks: Option<Range<u64>>,
 }
@@ -123,14 +123,6 @@ impl Select {
     #[must_use]
     pub fn with_bool_bytes(mut self) -> Self {
         self.bool_bytes = true;
-        self
-    }
-
-    /// Returns the same selection within the blocks of the log that start in this range of bytes.
-    /// Ranges that together cover a log select each of its records once.
-    #[must_use]
-    pub fn within(mut self, blocks: Range<u64>) -> Self {
-        self.blocks = Some(blocks);
         self
     }
 

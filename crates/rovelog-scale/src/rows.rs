@@ -15,25 +15,12 @@ use rovelog::{LogReader, Select, Topic, TopicId};
 use rovelog_export::TimeBase;
 
 use crate::types::{Columns, fields, micros};
-use crate::wanted::{Wanted, Window};
+use crate::wanted::{Wanted, Window, named};
 
 /// The columns that every table has before the fields of the topic: the log, the topic without its
 /// instance, the instance, the number of the row within log, topic and instance, the time on the
 /// log's clock in nanoseconds, and the time in UTC.
 pub const COLUMNS: [&str; 6] = ["log", "topic", "instance", "seq", "t_ns", "time"];
-
-/// Splits the name of a topic: `battery_status/1` is the instance 1 of `battery_status`. A second
-/// series of it, `battery_status/1#2`, is instance 1 of `battery_status#2`.
-pub(crate) fn named(topic: &str) -> (String, Option<i32>) {
-    let Some((name, instance)) = topic.rsplit_once('/').filter(|(name, _)| !name.is_empty()) else {
-        return (topic.to_owned(), None);
-    };
-    let (number, mark) = instance.split_at(instance.find('#').unwrap_or(instance.len()));
-    match number.parse() {
-        Ok(number) => (format!("{name}{mark}"), Some(number)),
-        Err(_) => (topic.to_owned(), None),
-    }
-}
 
 /// Converts the batches of one topic of a log.
 pub(crate) struct Rows {
@@ -136,7 +123,8 @@ fn rows_before(log: &dyn LogReader, topic: TopicId, offset: u64) -> Result<i64, 
     if offset == 0 {
         return Ok(0);
     }
-    let times = Select::all().with_fields(Vec::<String>::new()).within(0..offset);
+    let mut times = Select::all().with_fields(Vec::<String>::new());
+    times.blocks = Some(0..offset);
     let external = |error| ArrowError::ExternalError(Box::new(error));
     let topic = log.own(&log.topics()[topic.index()]).map_err(external)?;
     let mut rows = 0_i64;
@@ -156,18 +144,5 @@ impl Wanted {
                 && Self::may_have_rows(topic, window)
         };
         log.topics().iter().filter(wanted).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::named;
-
-    #[test]
-    fn a_topic_is_a_name_and_an_instance() {
-        assert_eq!(named("imu/10"), ("imu".to_owned(), Some(10)));
-        assert_eq!(named("imu/0#2"), ("imu#2".to_owned(), Some(0)));
-        assert_eq!(named("/camera/image"), ("/camera/image".to_owned(), None));
-        assert_eq!(named("/0"), ("/0".to_owned(), None));
     }
 }

@@ -184,16 +184,16 @@ mod tests {
         let mut list = FixedSizeListBuilder::new(UInt8Builder::new(), 2);
         list.values().append_slice(&[1, 255]);
         list.append(true);
-        let stamp: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![-1]));
+        let at: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![-1]));
         let inner = StructArray::from(vec![(
-            Arc::new(Field::new("stamp", stamp.data_type().clone(), false)),
-            Arc::clone(&stamp),
+            Arc::new(Field::new("at", at.data_type().clone(), false)),
+            Arc::clone(&at),
         )]);
         let pieces: [(&str, ArrayRef); 6] = [
             ("big", Arc::new(UInt64Array::from(vec![u64::MAX]))),
             ("BIG", Arc::new(Int32Array::from(vec![1]))),
             ("list", Arc::new(list.finish())),
-            ("stamp", stamp),
+            ("at", at),
             ("header", Arc::new(inner)),
             ("bytes", Arc::new(BinaryArray::from(vec![&b"x"[..]]))),
         ];
@@ -206,9 +206,9 @@ mod tests {
                 "big Int64",
                 "BIG_ Int32",
                 "list List(Int16, field: 'element')",
-                "stamp Timestamp(µs, \"UTC\")",
-                "stamp_ns Int64",
-                "header Struct(\"stamp\": Timestamp(µs, \"UTC\"), \"stamp_ns\": Int64)",
+                "at Timestamp(µs, \"UTC\")",
+                "at_ns Int64",
+                "header Struct(\"at\": Timestamp(µs, \"UTC\"), \"at_ns\": Int64)",
             ]
         );
         assert_eq!(columns.lost, 1, "the value above the range of 64 bits");

@@ -35,6 +35,19 @@ pub struct Wanted {
     pub blobs: bool,
 }
 
+/// Splits the name of a topic: `battery_status/1` is the instance 1 of `battery_status`. A second
+/// series of it, `battery_status/1#2`, is instance 1 of `battery_status#2`.
+pub(crate) fn named(topic: &str) -> (String, Option<i32>) {
+    let Some((name, instance)) = topic.rsplit_once('/').filter(|(name, _)| !name.is_empty()) else {
+        return (topic.to_owned(), None);
+    };
+    let (number, mark) = instance.split_at(instance.find('#').unwrap_or(instance.len()));
+    match number.parse() {
+        Ok(number) => (format!("{name}{mark}"), Some(number)),
+        Err(_) => (topic.to_owned(), None),
+    }
+}
+
 /// Times on the clock of one log, nanoseconds: inclusive start, exclusive end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -67,7 +80,7 @@ impl Wanted {
 
     /// Returns whether a topic is selected: by its name, or its name without the instance.
     pub(crate) fn keeps_topic(&self, topic: &Topic) -> bool {
-        let means = |name: &String| topic.answers_to(name) || crate::rows::named(&topic.name).0 == *name;
+        let means = |name: &String| topic.answers_to(name) || named(&topic.name).0 == *name;
         self.topics.as_ref().is_none_or(|names| names.iter().any(means))
     }
 
@@ -102,9 +115,20 @@ impl Wanted {
         if let Some(fields) = &self.fields {
             select = select.with_fields(fields.iter().cloned());
         }
-        match blocks {
-            Some(blocks) => select.within(blocks.clone()),
-            None => select,
-        }
+        select.blocks = blocks.cloned();
+        select
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn a_topic_is_a_name_and_an_instance() {
+        assert_eq!(named("imu/10"), ("imu".to_owned(), Some(10)));
+        assert_eq!(named("imu/0#2"), ("imu#2".to_owned(), Some(0)));
+        assert_eq!(named("/camera/image"), ("/camera/image".to_owned(), None));
+        assert_eq!(named("/0"), ("/0".to_owned(), None));
     }
 }

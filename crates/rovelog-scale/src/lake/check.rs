@@ -74,7 +74,7 @@ pub fn clean(lake: &Lake, wait: impl FnOnce()) -> Result<Vec<PathBuf>, ScaleErro
     remove_unnamed(lake, &lock)
 }
 
-/// Removes what no file in `_logs` names. Nobody else writes: what is not named is of a run that
+/// Removes what no file in `_logs` names. No other program writes: what is not named is of a run that
 /// was killed.
 pub(crate) fn remove_unnamed(lake: &Lake, _: &Lock) -> Result<Vec<PathBuf>, ScaleError> {
     let named = named(lake, &mut |_, _, _| {})?;

@@ -13,7 +13,8 @@ use super::check::remove_unnamed;
 use super::commit::commit;
 use super::layout::{Lake, Lock, files_below, write_json};
 use super::logs::{LogRow, Status, from_parquet};
-use super::pack::{Member, Pack, Packed, short_hash};
+use super::member::{Member, Pack, short_hash};
+use super::pack::Packed;
 use super::work::{Failure, Worker};
 use crate::{LogFile, ScaleError, find};
 
@@ -47,7 +48,7 @@ impl Options {
     }
 }
 
-/// What is going on, for whoever waits.
+/// What is going on, for the user who waits.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// Another program writes to the lake.
@@ -330,7 +331,7 @@ fn make(
         }
         remove_folder(&folder)?;
         let (Failure::Refused(why) | Failure::Ended(why)) = &last;
-        // Whoever collects has ended; then the run has failed anyway.
+        // If the receiver has ended, the run has failed anyway.
         let _ = send.send(Message::Again(why.clone(), pack.logs.len()));
         if matches!(last, Failure::Refused(_)) {
             break;

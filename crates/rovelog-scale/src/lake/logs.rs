@@ -20,7 +20,7 @@ use rovelog_export::table::parquet_properties;
 use rovelog_export::{ExportError, TimeBase};
 use serde::{Deserialize, Serialize};
 
-use super::pack::Member;
+use super::member::Member;
 use crate::{LogFile, ScaleError};
 
 /// Key of the list of a pack's files in the metadata of its file in `_logs`.

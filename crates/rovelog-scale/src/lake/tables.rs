@@ -12,7 +12,7 @@ use rovelog_export::ExportError;
 use rovelog_export::table::parquet_properties;
 use serde::{Deserialize, Serialize};
 
-use super::pack::short_hash;
+use super::member::short_hash;
 use crate::ScaleError;
 
 /// Bytes that all open files together hold before the largest row group is written.

@@ -7,7 +7,8 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::pack::{Pack, Packed, write};
+use super::member::Pack;
+use super::pack::{Packed, write};
 use crate::ScaleError;
 
 /// How a worker is started: a program with arguments that calls [`Worker::serve`].
