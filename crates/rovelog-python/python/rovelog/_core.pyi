@@ -4,7 +4,7 @@ from typing import Any, final, overload
 
 from typing_extensions import Self
 
-from rovelog._types import BagConnection, ExportOptions, FieldFacts, Lost, Part, RldHeader, TopicFacts, Window
+from rovelog._types import BagConnection, ExportOptions, FieldFacts, LogFile, Lost, Part, RldHeader, TopicFacts, Window
 
 __all__ = [
     "BagMessages",
@@ -325,8 +325,6 @@ def vel_revolutions(
     calibration: str | PathLike[str] | None,
     window: Window,
 ) -> Batches: ...
-
-LogFile = tuple[str, int, int]
 
 @final
 class ScaleSchema:

@@ -47,7 +47,7 @@ from pyspark.sql.types import StructType
 from rovelog import _core
 
 if TYPE_CHECKING:
-    from rovelog._core import LogFile
+    from rovelog._types import LogFile
 
 TARGET_BYTES = 64 << 20
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

@@ -63,14 +63,15 @@ fn table_of(lake: &Lake, file: &Staged) -> Result<String, ScaleError> {
         let table = if file.format.is_empty() { name } else { format!("{}/{name}", file.format) };
         let path = lake.columns(&table);
         let known: Option<TableColumns> = read_json(&path)?;
+        let is_known = known.is_some();
         let mut columns =
             known.unwrap_or_else(|| TableColumns { topic: file.topic.clone(), ..TableColumns::default() });
         if !columns.admits(file) {
             continue;
         }
-        let before = columns.columns.len();
+        let before = is_known.then_some(columns.columns.len());
         columns.columns.extend(file.columns.iter().cloned());
-        if columns.columns.len() > before {
+        if Some(columns.columns.len()) > before {
             write_json(&path, &columns)?;
         }
         return Ok(table);
