@@ -16,7 +16,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rovelog._errors import MissingFileError
 from rovelog._need import need
@@ -25,9 +25,6 @@ try:
     import fcntl
 except ImportError:  # Windows: one writer at a time is the caller's task there
     fcntl = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FILES = b"rovelog.files"
 """Key in the metadata of a file in `_logs`: the files that came with it."""
@@ -118,18 +115,17 @@ def _update(folder: pathlib.Path, files: dict[str, tuple[int, int]]) -> int | No
 
 
 def _paths(table: Any) -> list[str]:
-    import pyarrow as pa
-
+    pa = need("pyarrow")
     paths: list[str] = pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()
     return paths
 
 
-def _schema(folder: pathlib.Path, names: list[str], month: list[str]) -> pa.Schema:
+def _schema(folder: pathlib.Path, names: list[str], month: list[str]) -> Any:
     """The columns of files; those with the same columns have the same end of the name."""
     pa, pq = need("pyarrow"), need("pyarrow.parquet")
     one_each = {name.rsplit("-", 1)[-1] if month else "": name for name in names}
     schemas = [pq.read_schema(folder / name).remove_metadata() for _, name in sorted(one_each.items())]
-    united: pa.Schema = pa.unify_schemas(schemas) if schemas else pa.schema([])
+    united = pa.unify_schemas(schemas) if schemas else pa.schema([])
     levels = max((_levels(field.type) for field in united), default=0)
     if levels > DEPTH:
         raise _TooDeepError(f"columns nested {levels} levels deep, and Delta describes {DEPTH}")
@@ -142,12 +138,12 @@ class _TooDeepError(Exception):
     """Columns that are nested deeper than readers of Delta's JSON follow."""
 
 
-def _levels(type: pa.DataType) -> int:
+def _levels(type: Any) -> int:
     inside = [type.field(at).type for at in range(type.num_fields)]
     return 1 + max(map(_levels, inside), default=0)
 
 
-def _delta(schema: pa.Schema) -> Any:
+def _delta(schema: Any) -> Any:
     deltalake = need("deltalake")
     return deltalake.Schema.from_arrow(schema)
 

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::member::short_hash;
 use crate::ScaleError;
 
-/// Bytes that all open files together hold before the largest row group is written.
+/// Bytes that all open files together hold before the largest row group is written. Counted as they
+/// will be in the file: the memory of a writer without rows is large, and is no reason to write.
 const HELD: usize = 48 << 20;
 
 /// A file that is written, and where it belongs.
@@ -88,19 +89,19 @@ impl Tables {
                 place.insert(Open { path, writer, rows: 0 })
             }
         };
-        let before = open.writer.memory_size();
+        let before = open.writer.in_progress_size();
         open.writer.write(batch).map_err(export)?;
         open.rows += batch.num_rows() as u64;
-        self.held = (self.held + open.writer.memory_size()).saturating_sub(before);
+        self.held = (self.held + open.writer.in_progress_size()).saturating_sub(before);
         if self.held > HELD { self.relieve() } else { Ok(()) }
     }
 
     /// Writes the largest row group.
     fn relieve(&mut self) -> Result<(), ScaleError> {
-        if let Some(largest) = self.open.values_mut().max_by_key(|open| open.writer.memory_size()) {
+        if let Some(largest) = self.open.values_mut().max_by_key(|open| open.writer.in_progress_size()) {
             largest.writer.flush().map_err(export)?;
         }
-        self.held = self.open.values().map(|open| open.writer.memory_size()).sum();
+        self.held = self.open.values().map(|open| open.writer.in_progress_size()).sum();
         Ok(())
     }
 
