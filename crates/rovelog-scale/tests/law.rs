@@ -17,7 +17,7 @@ use rovelog_scale::{LogFile, Part, Split, Wanted, divide, find, read, schema};
 use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL};
 
 /// Returns all rows of a split.
-fn rows(split: Split, columns: &SchemaRef) -> RecordBatch {
+fn rows(split: &Split, columns: &SchemaRef) -> RecordBatch {
     // A worker has nothing but the JSON.
     let split = Split::from_json(&split.to_json()).expect("it was written as JSON");
     let batches = read(split, Arc::clone(columns)).map(|batch| batch.expect("a log that opens can be read"));
@@ -36,9 +36,9 @@ fn check(path: &Path, target: u64, step: usize) -> (usize, usize) {
         let wanted = Wanted { topics: Some(vec![topic.name.clone()]), ..Wanted::default() };
         let Ok(columns) = schema(&logs, &wanted) else { continue };
         let whole = Part { log: logs[0].clone(), blocks: None };
-        let whole = rows(Split { ordinal: 0, parts: vec![whole], wanted: wanted.clone() }, &columns);
+        let whole = rows(&Split { ordinal: 0, parts: vec![whole], wanted: wanted.clone() }, &columns);
         let splits = divide(logs.clone(), &wanted, target);
-        let splits: Vec<_> = splits.into_iter().map(|split| rows(split, &columns)).collect();
+        let splits: Vec<_> = splits.iter().map(|split| rows(split, &columns)).collect();
         filled += splits.iter().filter(|rows| rows.num_rows() > 0).count();
         let together = concat_batches(&columns, &splits).expect("one schema");
         assert_eq!(whole.num_rows(), together.num_rows(), "{}: {} by {target}", path.display(), topic.name);
