@@ -8,6 +8,7 @@ mod bench;
 mod corpus;
 mod damage;
 mod hostile;
+mod lake;
 mod oracle;
 mod package;
 mod peers;
@@ -60,6 +61,11 @@ const TASKS: &[Task] = &[
         "hostile",
         hostile::command,
         "time and memory of every command over hostile logs: hostile [--size 20MB] [--only TEXT: show these runs]",
+    ),
+    (
+        "lake",
+        lake::command,
+        "the data source on Spark (two executors, killed) and Sail, lakes as Delta tables; needs Java 17",
     ),
     ("help", help, "print this list"),
 ];

@@ -166,8 +166,47 @@ impl RldReader {
         &self.times
     }
 
-    /// Returns the rows within the time window of a selection, as ascending ranges.
+    /// Returns the rows within the time window and the blocks of a selection, as ascending ranges.
     pub fn rows_selected(&self, select: &Select) -> Vec<Range<u64>> {
+        let within = self.rows_within(select);
+        match &select.blocks {
+            None => within,
+            Some(bytes) => {
+                let of_blocks = self.rows_of_blocks(bytes);
+                let common = |a: &Range<u64>, b: &Range<u64>| a.start.max(b.start)..a.end.min(b.end);
+                let all = within.iter().flat_map(|a| of_blocks.iter().map(move |b| common(a, b)));
+                all.filter(|rows| !rows.is_empty()).collect()
+            }
+        }
+    }
+
+    /// Returns the rows of the blocks that start in this range of bytes, as ascending ranges: at
+    /// most one for each file of the log.
+    fn rows_of_blocks(&self, bytes: &Range<u64>) -> Vec<Range<u64>> {
+        let Some(layout) = self.table.as_ref().map(|table| &table.layout) else { return Vec::new() };
+        let of_part = |part: &Part| {
+            let blocks = layout.blocks(part.rows);
+            let before = |at: u64| {
+                // The first block that does not start before `at`.
+                let (mut low, mut high) = (0, blocks);
+                while low < high {
+                    let middle = low.midpoint(high);
+                    if part.base.saturating_add(layout.block_at(middle)) < at {
+                        low = middle + 1;
+                    } else {
+                        high = middle;
+                    }
+                }
+                low
+            };
+            let row = |block: u64| part.row + (block.saturating_mul(layout.block_rows)).min(part.rows);
+            row(before(bytes.start))..row(before(bytes.end))
+        };
+        self.parts.iter().map(of_part).filter(|rows| !rows.is_empty()).collect()
+    }
+
+    /// Returns the rows within the time window of a selection, as ascending ranges.
+    fn rows_within(&self, select: &Select) -> Vec<Range<u64>> {
         if select.start.is_none() && select.end.is_none() {
             let all = 0..self.rows;
             return if self.rows > 0 { vec![all] } else { Vec::new() };

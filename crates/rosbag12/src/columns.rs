@@ -176,8 +176,10 @@ impl<'a> ColumnBatches<'a> {
         if self.cursor.is_none() {
             let is_wanted = |number: &usize| {
                 let index = &reader.index.blocks;
-                let span = index.blocks()[*number].mark.range();
-                span.is_some_and(|span| select.keeps_span(*span.start(), *span.end()))
+                let block = &index.blocks()[*number];
+                let span = block.mark.range();
+                select.keeps_block(block.start)
+                    && span.is_some_and(|span| select.keeps_span(*span.start(), *span.end()))
                     && index.has_any(*number, wanted)
             };
             let Some(block) = self.blocks.clone().find(is_wanted) else { return false };

@@ -168,6 +168,18 @@ impl From<rovelog_export::ExportError> for Failure {
     }
 }
 
+impl From<rovelog_scale::ScaleError> for Failure {
+    fn from(error: rovelog_scale::ScaleError) -> Self {
+        match error {
+            rovelog_scale::ScaleError::Source(cause) => {
+                Self::usage(cause).next("name logs, a folder or a pattern in quotes")
+            }
+            rovelog_scale::ScaleError::Export(error) => error.into(),
+            error => Self::failed(error.to_string()),
+        }
+    }
+}
+
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         io::Error::from(error).into()

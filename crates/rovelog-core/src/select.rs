@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Included, Unbounded};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Topic;
@@ -59,6 +60,10 @@ pub struct Select {
     /// Truth values of a ULog as their bytes, signed as in pyulog: some writers store others than 0
     /// and 1. Columns only.
     pub bool_bytes: bool,
+    /// Only the blocks that start in this range of bytes of the log: parts of a log that are read
+    /// separately. Ranges that together cover a log select each of its records once. A block is what a reader goes through at once: 4 MiB, a chunk, a message. Columns
+    /// only.
+    pub blocks: Option<Range<u64>>,
 }
 
 impl Select {
@@ -119,6 +124,11 @@ impl Select {
     pub fn with_bool_bytes(mut self) -> Self {
         self.bool_bytes = true;
         self
+    }
+
+    /// Returns whether the block that starts at this offset is selected.
+    pub fn keeps_block(&self, start: u64) -> bool {
+        self.blocks.as_ref().is_none_or(|blocks| blocks.contains(&start))
     }
 
     /// Returns whether the selection wants the field at `path`, or something inside it.

@@ -21,6 +21,7 @@ mod records;
 mod remote;
 mod rld;
 mod rosbag;
+mod scale;
 mod select;
 mod stream;
 mod table;
@@ -62,6 +63,8 @@ mod _core {
     use crate::rld::{rld_currents, rld_energy, rld_merged};
     #[pymodule_export]
     use crate::rosbag::bag_connections;
+    #[pymodule_export]
+    use crate::scale::{ScaleSchema, SplitRows, scale_divide, scale_find, scale_read, scale_schema};
     #[pymodule_export]
     use crate::table::{Batches, Table};
     #[pymodule_export]

@@ -59,7 +59,7 @@ impl UlogReader {
     /// Returns an error if one column would hold more than 2 GiB of text.
     pub fn tables(&self, select: &Select) -> Result<Vec<(TopicId, RecordBatch)>, ArrowError> {
         let mut builders = Builders::new(select, None, usize::MAX);
-        let unbounded = select.start.is_none() && select.end.is_none();
+        let unbounded = select.start.is_none() && select.end.is_none() && select.blocks.is_none();
         if unbounded && self.is_indexed() {
             // Every column is allocated once, at its final size.
             for topic in self.topics() {
@@ -105,7 +105,8 @@ struct Indexed<'a> {
 impl<'a> ColumnBatches<'a> {
     fn new(reader: &'a UlogReader, builders: Builders) -> Self {
         let select = builders.select();
-        let pass = if reader.is_indexed() || select.start.is_some() || select.end.is_some() {
+        let partial = select.start.is_some() || select.end.is_some() || select.blocks.is_some();
+        let pass = if reader.is_indexed() || partial {
             let blocks = 0..reader.index().blocks.blocks().len();
             Pass::Indexed(Box::new(Indexed { reader, wanted: Vec::new(), blocks, cursor: None }))
         } else {
@@ -200,8 +201,9 @@ impl Indexed<'_> {
 
     fn is_wanted(&self, number: usize, select: &Select) -> bool {
         let index = self.reader.index();
-        let span = index.blocks.blocks()[number].mark.whole_span();
-        span.is_some_and(|(first, last)| select.keeps_span(first, last))
+        let block = &index.blocks.blocks()[number];
+        select.keeps_block(block.start)
+            && block.mark.whole_span().is_some_and(|(first, last)| select.keeps_span(first, last))
             && index.blocks.has_any(number, &self.wanted)
     }
 }

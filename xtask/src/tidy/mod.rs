@@ -28,8 +28,23 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog", &["rovelog-core", "rovelog-testing", "*"]),
     ("rovelog-export", &["rovelog-core", "rovelog-testing", "*", "rovelog"]),
     ("rovelog-remote", &["rovelog-core", "rovelog-testing"]),
-    ("rovelog-cli", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-remote"]),
-    ("rovelog-python", &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-cli"]),
+    ("rovelog-scale", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
+    (
+        "rovelog-cli",
+        &[
+            "rovelog-core",
+            "rovelog-testing",
+            "*",
+            "rovelog",
+            "rovelog-export",
+            "rovelog-remote",
+            "rovelog-scale",
+        ],
+    ),
+    (
+        "rovelog-python",
+        &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-scale", "rovelog-cli"],
+    ),
     ("fuzz-bodies", &["rovelog"]),
     // A generator that uses our readers could share their mistakes.
     ("xtask", &[]),

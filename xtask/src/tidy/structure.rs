@@ -19,8 +19,9 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("rosbag12", 0, 130),
     ("vel-format", 0, 185),
     ("rovelog", 0, 59),
-    // Plots with themes, flight modes, PDF, and as pages of their own.
-    ("rovelog-export", 0, 126),
+    // Plots with themes, flight modes, PDF, and as pages of their own; `parquet_properties`, which
+    // the files of lakes have in common with exports.
+    ("rovelog-export", 0, 127),
     ("rovelog-cli", 0, usize::MAX),
     ("rovelog-python", 1, usize::MAX),
 ];

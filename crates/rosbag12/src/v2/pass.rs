@@ -268,7 +268,9 @@ impl BagReader {
     pub(super) fn selected_chunks(&self, wanted: &[bool], select: &Select) -> Vec<usize> {
         let chunks = &self.scanner.chunked().chunks;
         let is_wanted = |chunk: &Chunk| {
-            chunk.has_any(wanted) && chunk.span.is_some_and(|(first, last)| select.keeps_span(first, last))
+            select.keeps_block(chunk.extent.at)
+                && chunk.has_any(wanted)
+                && chunk.span.is_some_and(|(first, last)| select.keeps_span(first, last))
         };
         (0..chunks.len()).filter(|number| is_wanted(&chunks[*number])).collect()
     }

@@ -10,6 +10,8 @@ mod events;
 mod export;
 mod extract;
 mod info;
+mod ingest;
+mod lake;
 mod merge;
 mod messages;
 mod params;
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     #[command(visible_alias = "convert")]
     Export(export::Args),
     Extract(extract::Args),
+    Ingest(ingest::Args),
+    Lake(lake::Args),
     Track(track::Args),
     Plot(plot::Args),
     Report(report::Args),
@@ -85,6 +89,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Merge(args) => merge::run(&args, context),
         Command::Export(args) => export::run(&args, context),
         Command::Extract(args) => extract::run(&args, context),
+        Command::Ingest(args) => ingest::run(&args, context),
+        Command::Lake(args) => lake::run(&args, context),
         Command::Track(args) => track::run(&args, context),
         Command::Plot(args) => plot::run(&args, context),
         Command::Report(args) => report::run(&args, context),

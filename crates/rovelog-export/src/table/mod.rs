@@ -19,6 +19,8 @@ pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 
 pub use crate::leaf::free_name;
 
+pub use self::parquet::parquet_properties;
+
 use self::sink::{Job, Out, Sink};
 use crate::{ExportError, Loss, Provenance};
 

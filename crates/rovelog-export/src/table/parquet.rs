@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::SortingColumn;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
 use super::options::Kind;
@@ -31,36 +31,45 @@ pub(super) struct Parquet<'w> {
 impl<'w> Parquet<'w> {
     pub(super) fn new(job: &Job<'_>, read: &Schema, out: Out<'w>) -> Result<Self, ExportError> {
         let vocabulary = Vocabulary::new(job, Kind::Parquet, read);
-        let mut properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
-            .set_max_row_group_bytes(Some(GROUP_BYTES))
-            .set_statistics_enabled(EnabledStatistics::Page)
-            .set_created_by(concat!("rovelog ", env!("CARGO_PKG_VERSION")).to_owned());
+        let mut properties = parquet_properties(&job.topic.name, vocabulary.schema())?;
         if job.sorted {
             let t_ns = SortingColumn { column_idx: 0, descending: false, nulls_first: false };
             properties = properties.set_sorting_columns(Some(vec![t_ns]));
         }
-        let paths = paths(vocabulary.schema());
-        if paths.len() > MAX_COLUMNS {
-            return Err(ExportError::Format(format!(
-                "topic {} has {} columns, and Parquet is written with at most {MAX_COLUMNS}: choose fields, or another kind",
-                job.topic.name,
-                paths.len()
-            )));
-        }
-        for (path, data_type) in paths {
-            // A dictionary of measured values is larger than the values.
-            if data_type.is_floating() || path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
-                properties = properties.set_column_dictionary_enabled(path.clone(), false);
-            }
-            if path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
-                properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-            }
-        }
         let writer = ArrowWriter::try_new(out, Arc::clone(vocabulary.schema()), Some(properties.build()))?;
         Ok(Self { vocabulary, writer })
     }
+}
+
+/// Returns the properties of Parquet files with the columns of `topic`: compression, size of row
+/// groups, encodings.
+///
+/// # Errors
+/// Returns an error if a file cannot have as many columns.
+pub fn parquet_properties(topic: &str, schema: &Schema) -> Result<WriterPropertiesBuilder, ExportError> {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_max_row_group_bytes(Some(GROUP_BYTES))
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_created_by(concat!("rovelog ", env!("CARGO_PKG_VERSION")).to_owned());
+    let paths = paths(schema);
+    if paths.len() > MAX_COLUMNS {
+        return Err(ExportError::Format(format!(
+            "topic {topic} has {} columns, and Parquet is written with at most {MAX_COLUMNS}: choose fields, or another kind",
+            paths.len()
+        )));
+    }
+    for (path, data_type) in paths {
+        // A dictionary of measured values is larger than the values.
+        if data_type.is_floating() || path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
+            properties = properties.set_column_dictionary_enabled(path.clone(), false);
+        }
+        if path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
+            properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    Ok(properties)
 }
 
 /// Returns the columns of the file by their paths.

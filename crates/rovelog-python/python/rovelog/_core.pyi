@@ -4,7 +4,7 @@ from typing import Any, final, overload
 
 from typing_extensions import Self
 
-from rovelog._types import BagConnection, ExportOptions, FieldFacts, Lost, Part, RldHeader, TopicFacts, Window
+from rovelog._types import BagConnection, ExportOptions, FieldFacts, LogFile, Lost, Part, RldHeader, TopicFacts, Window
 
 __all__ = [
     "BagMessages",
@@ -15,6 +15,8 @@ __all__ = [
     "Message",
     "Messages",
     "Reader",
+    "ScaleSchema",
+    "SplitRows",
     "Table",
     "Time",
     "__version__",
@@ -40,6 +42,10 @@ __all__ = [
     "rld_merged",
     "rld_raw",
     "rld_times",
+    "scale_divide",
+    "scale_find",
+    "scale_read",
+    "scale_schema",
     "ulog_dropouts",
     "ulog_events",
     "ulog_header",
@@ -331,3 +337,16 @@ def vel_revolutions(
     calibration: str | PathLike[str] | None,
     window: Window,
 ) -> Batches: ...
+
+@final
+class ScaleSchema:
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class SplitRows:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+def scale_find(sources: Sequence[str]) -> list[LogFile]: ...
+def scale_divide(logs: Sequence[LogFile], selection: str, target_bytes: int) -> list[str]: ...
+def scale_schema(logs: Sequence[LogFile], selection: str) -> ScaleSchema: ...
+def scale_read(split: str, schema: object) -> SplitRows: ...

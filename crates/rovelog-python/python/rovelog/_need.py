@@ -5,7 +5,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-EXTRAS = {"numpy": "numpy", "pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "simplekml": "kml", "yaml": "rosbag"}
+EXTRAS = {
+    "deltalake": "lake",
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "polars": "polars",
+    "pyarrow": "arrow",
+    "simplekml": "kml",
+    "yaml": "rosbag",
+}
 """Library -> extra of this package that installs it."""
 
 

@@ -79,3 +79,7 @@ class BagConnection(TypedDict):
     maker: BagMaker
     undecoded: type
     header: dict[str, str] | None
+
+
+LogFile = tuple[str, int, int]
+"""A log that was found: path, size, time of the last change in microseconds since 1970."""

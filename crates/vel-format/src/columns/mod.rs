@@ -89,7 +89,7 @@ impl<'a> TopicBatches<'a> {
             }
             self.places = rest;
             let entry = &reader.entries[*place as usize];
-            if self.select.keeps_time(entry.nanos) {
+            if self.select.keeps_block(entry.at) && self.select.keeps_time(entry.nanos) {
                 let message = reader.message_of(entry);
                 bytes += message.data.len() as u64;
                 messages.push(message);

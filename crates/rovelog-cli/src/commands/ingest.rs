@@ -1,0 +1,175 @@
+//! `rovelog ingest`: add logs to a lake.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use rovelog_scale::lake::{self, Ingested, Lake, LogRow, Options, Status as LogStatus, Worker};
+use serde::Serialize;
+
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::text::{count, escape, parse_size, size};
+
+const MORE: &str = "\
+A lake is a folder of Parquet files: one table for each format and topic, rows of many logs in one \
+file, and the table _logs with a row for each log. DuckDB, Polars, Spark and pandas read it.
+
+Logs that are in the lake already are not read again: a second run writes nothing. A damaged log is \
+added as far as it can be read, and one that cannot be read gets a row with the reason; the exit \
+code is then 3. A run that is killed leaves a valid lake, and the next run completes it.
+
+Sources are files, folders (all logs in them and below) and patterns in quotes. -f ndjson prints a \
+line for each log.
+
+Examples:
+  rovelog ingest flights/ -o lake/
+  rovelog ingest 'flights/2026-*/**/*.ulg' -o lake/ --jobs 4
+  rovelog ingest flights/ -o lake/ -f ndjson | jq -r 'select(.status != \"ok\") | .uri'
+  rovelog lake check lake/";
+
+/// Add logs to a lake: Parquet tables of many logs
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// Log files, folders and patterns
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<String>,
+    /// Folder of the lake
+    #[arg(short, long, value_name = "LAKE")]
+    output: PathBuf,
+    /// Number of worker processes; default: one per processor
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Size of the logs that are added together; default 128MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pack_size: Option<u64>,
+    /// Try the logs again that ended their worker process
+    #[arg(long)]
+    retry_quarantined: bool,
+    /// Program that runs a worker
+    #[arg(long, value_name = "PROGRAM", hide = true)]
+    worker: Option<PathBuf>,
+}
+
+/// A line of the document `rovelog.ingest/1`.
+#[derive(Serialize)]
+struct Line<'a> {
+    schema: &'static str,
+    uri: &'a str,
+    id: &'a str,
+    format: Option<&'a str>,
+    status: &'static str,
+    size: String,
+    records: String,
+    lost_bytes: String,
+    error: Option<&'a str>,
+    pack: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn new(row: &'a LogRow) -> Self {
+        Self {
+            schema: "rovelog.ingest/1",
+            uri: &row.uri,
+            id: &row.id,
+            format: row.format.as_deref(),
+            status: row.status.name(),
+            size: row.size.to_string(),
+            records: row.records.to_string(),
+            lost_bytes: row.lost_bytes.to_string(),
+            error: row.error.as_deref(),
+            pack: &row.pack,
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Ndjson])?;
+    let mut options = Options::new(worker(args.worker.as_deref())?);
+    options.jobs = args.jobs.map_or(options.jobs, usize::from);
+    options.pack_bytes = args.pack_size.unwrap_or(options.pack_bytes);
+    options.retry_quarantined = args.retry_quarantined;
+    let lake = Lake::new(&args.output);
+    let mut out = context.out();
+    let (mut at, mut printed) = (0, Ok(()));
+    let done = lake::ingest(&args.sources, &lake, &options, &mut |progress| match progress {
+        lake::Progress::Waiting => context.note("another program writes to this lake: waiting for it"),
+        lake::Progress::Found { new, bytes, known } => {
+            context.progress.start(Some(bytes));
+            let known = if known > 0 { format!("; {known} in the lake already") } else { String::new() };
+            context.note(&format!("{} to add, {}{known}", count(new as u64, "log"), size(bytes)));
+        }
+        lake::Progress::Pack(bytes) => {
+            at += bytes;
+            context.progress.at(at);
+        }
+        lake::Progress::Again { why, logs } => {
+            context.note(&format!("a worker ended ({why}): {} tried again", count(logs as u64, "log")));
+        }
+        lake::Progress::Log(row) => {
+            tell(row, context);
+            if format == Format::Ndjson && printed.is_ok() {
+                printed = out.line(&Line::new(row));
+            }
+        }
+    })?;
+    printed?;
+    out.flush()?;
+    summarize(&done, context);
+    Ok(if done.partial + done.failed > 0 { Status::Lost } else { Status::Done })
+}
+
+/// Says what is missing of a log.
+fn tell(row: &LogRow, context: &Context) {
+    let uri = escape(&row.uri).into_owned();
+    match row.status {
+        LogStatus::Ok => {}
+        LogStatus::Partial if row.lost_bytes > 0 => {
+            context.notices.note(&format!("{uri}: {} could not be read", count(row.lost_bytes, "byte")));
+        }
+        LogStatus::Partial => context.notices.note(&format!("{uri}: part of the log is missing")),
+        LogStatus::Failed => {
+            let why = row.error.as_deref().unwrap_or("it cannot be read");
+            let why = why.strip_prefix(&format!("{}: ", row.uri)).unwrap_or(why);
+            context.notices.failure(&Failure::failed(format!("not added: {why}")).at(Path::new(&row.uri)));
+        }
+    }
+}
+
+fn summarize(done: &Ingested, context: &Context) {
+    if done.removed > 0 {
+        context.note(&format!("removed {} of a run that was killed", count(done.removed as u64, "file")));
+    }
+    let mut said = Vec::new();
+    for (number, what) in [
+        (done.ok, "added"),
+        (done.partial, "added in part"),
+        (done.failed, "not added"),
+        (done.known, "in the lake already"),
+        (done.same, "with the content of another log"),
+    ] {
+        if number > 0 {
+            said.push(format!("{number} {what}"));
+        }
+    }
+    let logs = said.join(", ");
+    if done.is_nothing() {
+        context.note(&format!("nothing to do: {logs}"));
+    } else {
+        context.note(&format!("logs: {logs}; {} written", count(done.files as u64, "file")));
+    }
+}
+
+/// Returns how a worker is started: by this program, or the interpreter that runs it.
+fn worker(program: Option<&Path>) -> Result<Worker, Failure> {
+    let serve = ["lake", "worker"].map(str::to_owned);
+    if let Some(program) = program {
+        return Ok(Worker { program: program.to_owned(), arguments: serve.to_vec() });
+    }
+    let program =
+        std::env::current_exe().map_err(|error| Failure::failed(format!("cannot start workers: {error}")))?;
+    let name = program.file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let python =
+        if name.starts_with("python") { vec!["-m".to_owned(), "rovelog".to_owned()] } else { Vec::new() };
+    Ok(Worker { program, arguments: [python, serve.to_vec()].concat() })
+}

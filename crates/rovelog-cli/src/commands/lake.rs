@@ -1,0 +1,146 @@
+//! `rovelog lake`: care for a lake.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use rovelog_scale::lake::{self, Lake, Worker};
+use serde::Serialize;
+
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::text::{count, escape, size};
+
+/// Lakes: check, clean
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Check(CheckArgs),
+    Clean(CleanArgs),
+    /// Makes the pack that stdin names
+    #[command(hide = true)]
+    Worker,
+}
+
+const CHECK: &str = "\
+Every file that the table _logs names must be there with all its rows, and no other file may be \
+there. Files of a run that was killed are listed; the next `rovelog ingest` or `rovelog lake clean` \
+removes them. The exit code is 1 if the lake is not as _logs says.
+
+Examples:
+  rovelog lake check lake/
+  rovelog lake check lake/ -f json | jq .problems";
+
+/// Compare the files of a lake with its table of logs
+#[derive(clap::Args)]
+#[command(after_help = CHECK)]
+struct CheckArgs {
+    /// Folder of the lake
+    #[arg(value_name = "LAKE")]
+    lake: PathBuf,
+}
+
+const CLEAN: &str = "\
+A run that was killed leaves files that the table _logs does not name. `rovelog ingest` removes \
+them, too.
+
+Examples:
+  rovelog lake clean lake/";
+
+/// Remove files that a killed run left in a lake
+#[derive(clap::Args)]
+#[command(after_help = CLEAN)]
+struct CleanArgs {
+    /// Folder of the lake
+    #[arg(value_name = "LAKE")]
+    lake: PathBuf,
+}
+
+/// The document `rovelog.lake/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    lake: String,
+    logs: String,
+    failed: String,
+    files: String,
+    rows: String,
+    bytes: String,
+    problems: &'a [String],
+    unnamed: &'a [String],
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    match &args.command {
+        Command::Check(args) => check(args, context),
+        Command::Clean(args) => clean(args, context),
+        Command::Worker => {
+            Worker::serve()?;
+            Ok(Status::Done)
+        }
+    }
+}
+
+fn existing(path: &PathBuf) -> Result<Lake, Failure> {
+    if path.join("_logs").is_dir() {
+        return Ok(Lake::new(path));
+    }
+    Err(Failure::failed("this is not a lake: it has no table _logs")
+        .next("make one: rovelog ingest LOGS -o FILE")
+        .at(path))
+}
+
+fn check(args: &CheckArgs, context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json])?;
+    let checked = lake::check(&existing(&args.lake)?)?;
+    let mut out = context.out();
+    if format == Format::Json {
+        out.document(&Document {
+            schema: "rovelog.lake/1",
+            lake: args.lake.display().to_string(),
+            logs: checked.logs.to_string(),
+            failed: checked.failed.to_string(),
+            files: checked.files.to_string(),
+            rows: checked.rows.to_string(),
+            bytes: checked.bytes.to_string(),
+            problems: &checked.problems,
+            unnamed: &checked.unnamed,
+        })?;
+    } else {
+        for problem in &checked.problems {
+            writeln!(out, "{}  {}", out.paint.red("ERROR"), escape(problem))?;
+        }
+        for file in &checked.unnamed {
+            let word = out.paint.yellow("WARN ");
+            writeln!(out, "{word}  {}: of a run that was killed", escape(file))?;
+        }
+        let (logs, files) = (count(checked.logs as u64, "log"), count(checked.files as u64, "file"));
+        let failed =
+            if checked.failed > 0 { format!(" ({} not added)", checked.failed) } else { String::new() };
+        let rows = count(checked.rows, "row");
+        writeln!(out, "{logs}{failed}, {rows} in {files}, {}", size(checked.bytes))?;
+    }
+    out.flush()?;
+    let valid = checked.problems.is_empty() && checked.unnamed.is_empty();
+    Ok(if valid { Status::Done } else { Status::Failed })
+}
+
+fn clean(args: &CleanArgs, context: &Context) -> Outcome {
+    context.format(&[Format::Text])?;
+    let waiting = || context.note("another program writes to this lake: waiting for it");
+    let removed = lake::clean(&existing(&args.lake)?, waiting)?;
+    let mut out = context.out();
+    for path in &removed {
+        writeln!(out, "removed {}", escape(&path.display().to_string()))?;
+    }
+    out.flush()?;
+    if removed.is_empty() {
+        context.note("nothing to remove");
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,293 @@
+//! Lakes: what is in them, and that they survive the end of any process at any time.
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rovelog_testing::{root, sha256};
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+const ROVELOG: &str = env!("CARGO_BIN_EXE_rovelog");
+
+/// A folder with logs and room for lakes.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().expect("a folder") };
+        let logs = place.logs();
+        fs::create_dir(&logs).expect("a folder");
+        let mut names: Vec<_> = ["ulog", "rld"]
+            .iter()
+            .flat_map(|format| fs::read_dir(root().join("corpus").join(format)).expect("the corpus"))
+            .map(|entry| entry.expect("a file").path())
+            .collect();
+        names.sort();
+        for path in names.iter().step_by(4) {
+            fs::copy(path, logs.join(path.file_name().expect("a file"))).expect("space");
+        }
+        place
+    }
+
+    fn logs(&self) -> PathBuf {
+        self.folder.path().join("logs")
+    }
+
+    fn lake(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Returns a worker that runs these commands of a shell; `"$ROVELOG" "$@"` is the real one, and
+    /// `$TASK` has its input.
+    fn worker(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        let folder = self.folder.path().display();
+        // Its input must not end: a worker ends with the program that started it.
+        let input = "read -r TASK\nmkfifo \"$DIR/$$\"\nexec 3<>\"$DIR/$$\"\necho \"$TASK\" >&3";
+        let script = format!("#!/bin/sh\nROVELOG='{ROVELOG}'\nDIR='{folder}'\n{input}\n{script}\n");
+        fs::write(&path, script).expect("space");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("our own file");
+        path
+    }
+
+    fn ingest(&self, lake: &Path, options: &[&str]) -> Command {
+        let mut command = Command::new(ROVELOG);
+        command
+            .arg("ingest")
+            .arg(self.logs())
+            .arg("-o")
+            .arg(lake)
+            .args(["--pack-size", "400kB"])
+            .args(options);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn add(&self, lake: &Path, options: &[&str]) -> Output {
+        self.ingest(lake, options).output().expect("it starts")
+    }
+}
+
+/// What a lake has: its files with their hashes, without what is only of one run.
+fn content(lake: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![lake.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("a file").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "parquet") {
+                let name = path.strip_prefix(lake).expect("inside").to_owned();
+                found.insert(name, sha256(&fs::read(&path).expect("a file")));
+            }
+        }
+    }
+    found
+}
+
+fn checked(lake: &Path) -> Json {
+    let output =
+        Command::new(ROVELOG).args(["lake", "check", "-f", "json"]).arg(lake).output().expect("it starts");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Asserts that a lake has what another one has, and nothing else.
+fn assert_same(lake: &Path, whole: &Path) {
+    let report = checked(lake);
+    assert_eq!(report["problems"], Json::Array(vec![]), "{report}");
+    assert_eq!(report["unnamed"], Json::Array(vec![]), "{report}");
+    assert_eq!(content(lake), content(whole));
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_second_run_writes_nothing_and_says_so() {
+    let place = Place::new();
+    let lake = place.lake("lake");
+    let first = place.add(&lake, &["-f", "ndjson"]);
+    assert_eq!(first.status.code(), Some(3), "some logs are damaged: {}", text(&first));
+    let lines = String::from_utf8(first.stdout).expect("text");
+    let rows: Vec<Json> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(rows.len(), fs::read_dir(place.logs()).unwrap().count());
+    let before = content(&lake);
+    let second = place.add(&lake, &[]);
+    assert_eq!(second.status.code(), Some(0), "{}", text(&second));
+    assert!(text(&second).contains("nothing to do: "), "{}", text(&second));
+    assert_eq!(content(&lake), before);
+    // A copy under another name has the same content.
+    fs::copy(place.logs().join(name_of(&rows, "ok")), place.logs().join("copy.ulg")).expect("space");
+    let third = place.add(&lake, &[]);
+    assert!(text(&third).contains("1 with the content of another log"), "{}", text(&third));
+    assert_eq!(content(&lake), before);
+}
+
+/// Returns the file name of the first log with a status.
+fn name_of(rows: &[Json], status: &str) -> PathBuf {
+    let row = rows.iter().find(|row| row["status"] == status).expect("such a log");
+    PathBuf::from(row["uri"].as_str().expect("a path")).file_name().expect("a file").into()
+}
+
+/// Each damaged log has the losses that `check` finds.
+#[test]
+fn losses_are_those_of_check() {
+    let place = Place::new();
+    let output = place.add(&place.lake("lake"), &["-f", "ndjson", "-q"]);
+    let mut partial = 0;
+    for line in String::from_utf8(output.stdout).expect("text").lines() {
+        let row: Json = serde_json::from_str(line).expect("JSON");
+        let uri = row["uri"].as_str().expect("a path");
+        let check = Command::new(ROVELOG).args(["check", "-f", "json", uri]).output().expect("it starts");
+        let Ok(document) = serde_json::from_slice::<Json>(&check.stdout) else {
+            assert_eq!(row["status"], "failed", "{uri}");
+            continue;
+        };
+        assert_eq!(document["lost"]["bytes"], row["lost_bytes"], "{uri}");
+        assert_eq!(document["sound"] == false, row["status"] == "partial", "{uri}");
+        partial += u32::from(row["status"] == "partial");
+    }
+    assert!(partial > 5, "{partial} damaged logs");
+}
+
+/// A worker that is killed before it reads, and one that is killed when its files are complete.
+#[test]
+fn a_killed_worker_is_started_again() {
+    let place = Place::new();
+    let whole = place.lake("whole");
+    place.add(&whole, &[]);
+    let once = "if mkdir \"$DIR/once\" 2>/dev/null || mkdir \"$DIR/twice\" 2>/dev/null";
+    let scripts = [
+        ("before", format!("{once}; then kill -9 $$; fi\n\"$ROVELOG\" \"$@\" <&3")),
+        (
+            "after",
+            format!(
+                "\"$ROVELOG\" \"$@\" <&3 > \"$DIR/answer-$$\"\n{once}; then kill -9 $$; fi\ncat \"$DIR/answer-$$\""
+            ),
+        ),
+    ];
+    for (name, script) in scripts {
+        let worker = place.worker(name, &script);
+        let lake = place.lake(&format!("lake-{name}"));
+        let output = place.add(&lake, &["--jobs", "2", "--worker", worker.to_str().expect("a path")]);
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+        assert!(text(&output).contains("a worker ended (signal: 9 (SIGKILL))"), "{name}: {}", text(&output));
+        assert_same(&lake, &whole);
+        for mark in ["once", "twice"] {
+            fs::remove_dir(place.folder.path().join(mark)).expect("both kills happened");
+        }
+    }
+}
+
+/// The program itself is killed when files of a pack are complete, and at random times.
+#[test]
+fn a_killed_run_is_completed_by_the_next() {
+    let place = Place::new();
+    let whole = place.lake("whole");
+    place.add(&whole, &[]);
+    let lake = place.lake("lake");
+    let script = "\"$ROVELOG\" \"$@\" <&3 > \"$DIR/answer-$$\"\nkill -9 $PPID";
+    let worker = place.worker("deadly", script);
+    let killed = place.add(&lake, &["--jobs", "1", "--worker", worker.to_str().expect("a path")]);
+    assert_eq!(killed.status.code(), None, "the program was killed");
+    let mut delay = Duration::from_millis(5);
+    let started = Instant::now();
+    loop {
+        let mut run = place.ingest(&lake, &[]).spawn().expect("it starts");
+        std::thread::sleep(delay);
+        // One that has ended by itself cannot be killed any more.
+        let _ = run.kill();
+        if run.wait().expect("it ended").code().is_some() {
+            break;
+        }
+        delay += delay / 2;
+        assert!(started.elapsed() < Duration::from_mins(1), "it never ends");
+    }
+    assert_same(&lake, &whole);
+}
+
+/// The end between the files of the tables and the file in `_logs`: that one cannot be written.
+#[test]
+fn files_without_a_row_in_logs_are_not_in_the_lake() {
+    let place = Place::new();
+    let whole = place.lake("whole");
+    place.add(&whole, &[]);
+    let lake = place.lake("lake");
+    let packs = fs::read_dir(whole.join("_logs")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut last: Vec<_> = packs.collect();
+    last.sort();
+    let last = last.last().expect("several packs").to_string_lossy().into_owned();
+    let obstacle = lake.join(format!("_logs/{last}.part"));
+    fs::create_dir_all(&obstacle).expect("a folder");
+    let failed = place.add(&lake, &[]);
+    assert_eq!(failed.status.code(), Some(1), "{}", text(&failed));
+    let report = checked(&lake);
+    assert_ne!(report["unnamed"], Json::Array(vec![]), "{report}");
+    fs::remove_dir(&obstacle).expect("ours");
+    let cleaned = Command::new(ROVELOG).args(["lake", "clean"]).arg(&lake).output().expect("it starts");
+    assert!(String::from_utf8_lossy(&cleaned.stdout).starts_with("removed "), "{}", text(&cleaned));
+    assert_eq!(checked(&lake)["unnamed"], Json::Array(vec![]));
+    place.add(&lake, &[]);
+    assert_same(&lake, &whole);
+}
+
+#[test]
+fn two_runs_at_once_add_each_log_once() {
+    let place = Place::new();
+    let whole = place.lake("whole");
+    place.add(&whole, &[]);
+    let lake = place.lake("lake");
+    let runs: Vec<Child> = (0..2).map(|_| place.ingest(&lake, &[]).spawn().expect("it starts")).collect();
+    let outputs: Vec<Output> = runs.into_iter().map(|run| run.wait_with_output().expect("it ends")).collect();
+    let codes: Vec<_> = outputs.iter().map(|output| output.status.code()).collect();
+    assert!(codes.iter().all(|code| matches!(code, Some(0 | 3))), "{codes:?}");
+    assert_same(&lake, &whole);
+}
+
+#[test]
+fn a_log_that_ends_its_worker_twice_is_left_alone() {
+    let place = Place::new();
+    let logs: Vec<_> = fs::read_dir(place.logs()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let sound = logs.iter().find(|path| path.to_string_lossy().contains("one-topic")).expect("a valid log");
+    let poison = place.logs().join("zz-poison.ulg");
+    fs::rename(sound, &poison).expect("ours");
+    let script = "case \"$TASK\" in *zz-poison*) kill -9 $$;; esac\n\"$ROVELOG\" \"$@\" <&3";
+    let worker = place.worker("weak", script);
+    let worker = worker.to_str().expect("a path");
+    let lake = place.lake("lake");
+    let first = place.add(&lake, &["--worker", worker]);
+    assert_eq!(first.status.code(), Some(3), "{}", text(&first));
+    let said = text(&first);
+    assert!(said.contains("not added: the worker ended 2 times: signal: 9 (SIGKILL)"), "{said}");
+    assert_eq!(fs::read_dir(lake.join("_rovelog/quarantine")).unwrap().count(), 1);
+    let report = checked(&lake);
+    assert_eq!(report["logs"], logs.len().to_string(), "the others are in the lake: {report}");
+    let second = place.add(&lake, &["--worker", worker]);
+    assert!(text(&second).contains("nothing to do"), "{}", text(&second));
+    let third = place.add(&lake, &["--retry-quarantined"]);
+    assert!(text(&third).contains("1 added"), "{}", text(&third));
+    assert_eq!(checked(&lake)["logs"], logs.len().to_string());
+    assert_eq!(fs::read_dir(lake.join("_rovelog/quarantine")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_that_is_no_lake_is_refused() {
+    let place = Place::new();
+    for command in ["check", "clean"] {
+        let output =
+            Command::new(ROVELOG).args(["lake", command]).arg(place.logs()).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output).contains("this is not a lake"), "{}", text(&output));
+    }
+    let output = place.add(&place.lake("lake"), &["nowhere/"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+}

@@ -1,0 +1,121 @@
+"""A lake read by every engine, and the Delta tables over it."""
+
+import glob
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import duckdb
+import polars as pl
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from conftest import ENGINE, ROOT
+from deltalake import DeltaTable
+from rovelog import lake as lakes
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lake")
+    sources = [str(ROOT / "corpus" / name) for name in ("ulog", "rld", "vel", "rosbag")]
+    done = ingest(sources, folder)
+    assert done.returncode == 3, done.stderr
+    return folder
+
+
+def ingest(sources, lake, *options):
+    command = [sys.executable, "-m", "rovelog", "ingest", *sources, "-o", str(lake), "--pack-size", "2MB", *options]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def tables(lake):
+    """Tables with their rows by the footers of their files."""
+    found = {}
+    for path in glob.glob(f"{lake}/**/*.parquet", recursive=True):
+        table = path.split("/month=")[0] if "/month=" in path else os.path.dirname(path)
+        if "_delta_log" not in path:
+            found[table] = found.get(table, 0) + pq.read_metadata(path).num_rows
+    return found
+
+
+def test_every_reader_finds_the_same_rows(spark, lake):
+    found = tables(lake)
+    assert len(found) > 50
+    for number, (table, rows) in enumerate(sorted(found.items())):
+        files = f"{table}/**/*.parquet"
+        query = f"SELECT count(*), count(DISTINCT t_ns) FROM read_parquet('{files}', union_by_name=true)"
+        if table.endswith("_logs"):
+            query = f"SELECT count(*) FROM read_parquet('{files}')"
+        assert duckdb.sql(query).fetchall()[0][0] == rows, table
+        lazy = pl.scan_parquet(files, missing_columns="insert", extra_columns="ignore")
+        assert lazy.select(pl.len()).collect().item() == rows, table
+        assert ds.dataset(table, partitioning="hive").count_rows() == rows, table
+        # Spark takes a second for each.
+        if number % 10 == 0 or table.endswith(("_logs", "_text")):
+            assert spark.read.option("mergeSchema", "true").parquet(table).count() == rows, table
+
+
+def test_delta_tables_have_the_same_rows(lake):
+    changed = lakes.delta(lake)
+    assert "_logs" in changed.versions and list(changed.versions)[-1] == "_logs"
+    # One topic of the corpus is nested deeper than Delta can describe.
+    assert all("nested" in why for why in changed.refused.values()) and len(changed.refused) < 3
+    for table, rows in tables(lake).items():
+        name = str(pathlib.Path(table).relative_to(lake))
+        if name not in changed.refused:
+            assert pl.scan_delta(table).select(pl.len()).collect().item() == rows, name
+    assert lakes.delta(lake).versions == {}, "a second call changes nothing"
+    check = subprocess.run([sys.executable, "-m", "rovelog", "lake", "check", str(lake)], capture_output=True, text=True)
+    assert check.returncode == 0, check.stdout
+
+
+def test_delta_after_a_kill_has_each_file_once(lake, tmp_path):
+    """SIGKILL after each number of tables; then a call that completes."""
+    folder = tmp_path / "lake"
+    half = sorted((ROOT / "corpus/ulog").glob("*.ulg"))
+    ingest([str(path) for path in half[:60]], folder)
+    script = (
+        "import os, signal, sys, rovelog.lake as lake\n"
+        "left = [int(sys.argv[2])]\n"
+        "update = lake._update\n"
+        "def counted(*args):\n"
+        "    if left[0] == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    left[0] -= 1\n"
+        "    return update(*args)\n"
+        "lake._update = counted\n"
+        "lake.delta(sys.argv[1])\n"
+    )
+    for count in (0, 1, 3):
+        run = subprocess.run([sys.executable, "-c", script, str(folder), str(count)])
+        assert run.returncode == -signal.SIGKILL
+        # `_logs` comes last: nothing is visible yet.
+        assert not DeltaTable.is_deltatable(str(folder / "_logs"))
+    both = [subprocess.Popen([sys.executable, "-m", "rovelog.lake", str(folder)]) for _ in range(2)]
+    assert {run.wait() for run in both} <= {0, 3}, "two at once; 3: a table that Delta cannot have"
+    ingest([str(path) for path in half], folder)
+    refused = {str(folder / name) for name in lakes.delta(folder).refused}
+    for table, rows in tables(folder).items():
+        if table in refused:
+            continue
+        paths = lakes._paths(DeltaTable(table))
+        assert len(paths) == len(set(paths)) == len(glob.glob(f"{table}/**/*.parquet", recursive=True)), table
+        assert pl.scan_delta(table).select(pl.len()).collect().item() == rows, table
+
+
+@pytest.mark.skipif(ENGINE == "spark", reason="Spark reads Delta with a jar of its own")
+def test_sail_reads_delta(spark, lake):
+    lakes.delta(lake)
+    for table, rows in tables(lake).items():
+        if table.endswith(("_logs", "_text", "battery_status")):
+            assert spark.read.format("delta").load(table).count() == rows, table
+
+
+def test_a_vehicle_is_found(lake):
+    rows = duckdb.sql(f"SELECT status, count(*) FROM '{lake}/_logs/*.parquet' GROUP BY ALL").fetchall()
+    assert dict(rows).keys() == {"ok", "partial", "failed"}
+    parameters = duckdb.sql(f"SELECT parameters FROM '{lake}/_logs/*.parquet' WHERE parameters <> '{{}}' LIMIT 1")
+    assert json.loads(parameters.fetchall()[0][0])

@@ -1,0 +1,137 @@
+"""The data source on Spark and on Sail, compared with the package itself."""
+
+import collections
+import os
+import shutil
+import signal
+
+import pytest
+import rovelog
+from conftest import ENGINE
+from pyspark.sql import functions as F
+from rovelog.spark import RovelogSource
+
+
+@pytest.fixture(scope="session")
+def topic(logs):
+    """The topic that most logs have, in one set of columns."""
+    found = collections.Counter()
+    for path in logs.iterdir():
+        with rovelog.open(path) as log:
+            found.update({name.split("/")[0] for name, topic in log.topics.items() if topic.count})
+    return found.most_common(1)[0][0]
+
+
+@pytest.fixture(scope="session")
+def expected(logs, topic):
+    """Rows by log, instance."""
+    rows = {}
+    for path in logs.iterdir():
+        with rovelog.open(path) as log:
+            for name, known in log.topics.items():
+                base, _, instance = name.partition("/")
+                if base == topic and known.count and "#" not in name:
+                    times = known.table("t_ns") if "t_ns" in known.fields else known.select().to_arrow()
+                    rows[str(path), int(instance)] = times.column("t_ns").to_pylist()
+    return rows
+
+
+def frame(spark, logs, topic, **options):
+    return spark.read.format("rovelog").options(topic=topic, targetBytes="100000", **options).load(str(logs))
+
+
+def test_every_row_is_there_once(spark, logs, topic, expected):
+    rows = frame(spark, logs, topic).select("log", "instance", "seq", "t_ns").collect()
+    found = collections.defaultdict(dict)
+    for row in rows:
+        assert row.seq not in found[row.log, row.instance]
+        found[row.log, row.instance][row.seq] = row.t_ns
+    assert {key: [rows[i] for i in range(len(rows))] for key, rows in found.items()} == expected
+
+
+def test_filters_choose_logs_topics_and_times(spark, logs, topic, expected):
+    every = frame(spark, logs, topic)
+    (path, instance), times = max(expected.items(), key=lambda item: len(item[1]))
+    assert every.where(F.col("log") == path).where(F.col("instance") == instance).count() == len(times)
+    known = sorted(t for t in times if t is not None)
+    middle = known[len(known) // 2]
+    of_all = [t for times in expected.values() for t in times if t is not None]
+    assert every.where(F.col("t_ns") >= middle).count() == sum(t >= middle for t in of_all)
+    assert every.where(F.col("t_ns") < middle).count() == sum(t < middle for t in of_all)
+    assert every.where(F.col("topic") == topic).count() == sum(map(len, expected.values()))
+    assert every.where(F.col("topic") == "no_such_topic").count() == 0
+
+
+def test_filters_reach_the_plan(logs, topic, expected):
+    """Without an engine: what it calls."""
+    from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, StringContains
+
+    source = RovelogSource({"path": str(logs), "topic": topic, "targetBytes": "100000"})
+    schema = source.schema()
+    every = len(source.reader(schema).partitions())
+    reader = source.reader(schema)
+    path = next(iter(expected))[0]
+    other = StringContains(("log",), "x")
+    left = list(reader.pushFilters([EqualTo(("log",), path), GreaterThanOrEqual(("t_ns",), 7), other]))
+    assert left == [other], "what the source does not do is the engine's"
+    partitions = reader.partitions()
+    assert len(partitions) == 1 < every
+    assert '"start_ns":7' in partitions[0].value and path.rsplit("/", 1)[1] in partitions[0].value
+
+
+def test_fields_are_the_only_ones_that_are_decoded(spark, logs, topic):
+    columns = frame(spark, logs, topic).columns
+    field = next(name for name in columns if name not in ("log", "topic", "instance", "seq", "t_ns", "time"))
+    only = frame(spark, logs, topic, fields=field)
+    assert only.columns == ["log", "topic", "instance", "seq", "t_ns", "time", field]
+    assert only.select(field).count() == frame(spark, logs, topic).count()
+
+
+@pytest.mark.skipif(ENGINE == "sail", reason="Sail reads Python sources in batches only")
+def test_a_stream_follows_a_folder(spark, logs, topic, expected, tmp_path):
+    folder, out, marks = tmp_path / "in", tmp_path / "out", tmp_path / "marks"
+    folder.mkdir()
+    paths = sorted({path for path, _ in expected})
+    schema = frame(spark, logs, topic).schema
+
+    def run():
+        stream = spark.readStream.format("rovelog").schema(schema).options(topic=topic, settle="0").load(str(folder))
+        query = stream.writeStream.format("parquet").option("checkpointLocation", str(marks)).trigger(availableNow=True)
+        query.start(str(out)).awaitTermination(120)
+        return spark.read.parquet(str(out)).count()
+
+    half = len(paths) // 2
+    for path in paths[:half]:
+        shutil.copy2(path, folder)
+        os.utime(folder / os.path.basename(path), (1e9, 1e9))
+    counts = collections.Counter()
+    for (path, _), times in expected.items():
+        counts[path] += len(times)
+    assert run() == sum(counts[path] for path in paths[:half])
+    for path in paths[half:]:
+        shutil.copy2(path, folder)
+        os.utime(folder / os.path.basename(path), (2e9 - 1e9 + 5, 1e9 + 5))
+    assert run() == sum(counts.values())
+    assert run() == sum(counts.values()), "nothing is added twice"
+
+
+@pytest.mark.skipif(ENGINE == "sail", reason="Sail's workers are threads of this process")
+def test_a_killed_executor_changes_nothing(spark, logs, topic, expected, tmp_path):
+    """SIGKILL of the process that reads, in the first attempt of three tasks."""
+    marks = tmp_path / "killed"
+    marks.mkdir()
+
+    def deadly(batches):
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        for batch in batches:
+            if context.attemptNumber() == 0 and len(os.listdir(marks)) < 3:
+                (marks / str(context.partitionId())).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    every = frame(spark, logs, topic).select("log", "instance", "seq")
+    rows = every.mapInArrow(deadly, every.schema).collect()
+    assert len(list(marks.iterdir())) >= 3, "three processes were killed"
+    assert len(rows) == len(set(rows)) == sum(map(len, expected.values()))

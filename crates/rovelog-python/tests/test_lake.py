@@ -1,0 +1,133 @@
+"""Lakes, and reading many logs by plans. The engines are tried by `cargo xtask lake`."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import struct
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from conftest import CORPUS, ROOT, command
+from crafted import message, rows, topic, ulog
+
+import rovelog as rl
+from rovelog import _core
+
+VEHICLE = "000100000000363238383439510d0022"
+START_US = 1_780_000_000_000_000  # 2026-05-28
+
+
+def flight(path: pathlib.Path, vehicle: str, lowest: float, start_us: int = START_US) -> pathlib.Path:
+    """A flight with UTC, whose battery goes from 16 V to `lowest`."""
+    voltages = [(16.0 - (16.0 - lowest) * step / 9,) for step in range(10)]
+    fixes = [(start_us + 1000 * step, 3) for step in range(1, 11)]
+    key = f"char[{len(vehicle)}] sys_uuid".encode()
+    return ulog(
+        path,
+        topic(1, "battery_status", "float voltage_v;", rows("f", *voltages)),
+        topic(2, "vehicle_gps_position", "uint64_t time_utc_usec;uint8_t fix_type;", rows("QB", *fixes)),
+        tail=message("I", bytes([len(key)]) + key + vehicle.encode()),
+    )
+
+
+@pytest.fixture
+def place(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A folder with `flights/` of two vehicles and the lake that is made of them."""
+    flights = tmp_path / "flights"
+    flights.mkdir()
+    flight(flights / "a.ulg", VEHICLE, 15.0)
+    flight(flights / "b.ulg", VEHICLE, 13.5)
+    flight(flights / "other.ulg", "0" * 32, 10.0)
+    flight(flights / "earlier.ulg", VEHICLE, 12.0, START_US - 366 * 86_400_000_000)
+    monkeypatch.chdir(tmp_path)
+    done = command("ingest", "flights", "-o", "lake")
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def snippets(kind: str) -> list[str]:
+    text = (ROOT / "docs/guide/lake.md").read_text(encoding="utf-8")
+    found = re.findall(rf"<!-- run: {kind} -->\n```\w+\n(.*?)```", text, re.DOTALL)
+    assert found
+    return found
+
+
+def test_the_guide_finds_the_sag_of_a_vehicle(place: pathlib.Path) -> None:
+    for query in snippets("duckdb"):
+        found = duckdb.sql(query).fetchall()
+        assert [(round(lowest, 4), round(sag, 4)) for _, _, lowest, sag in found] == [(13.5, 2.5), (15.0, 1.0)]
+    for snippet in snippets("polars"):
+        names: dict[str, Any] = {}
+        exec(compile(snippet, "docs/guide/lake.md", "exec"), names)
+        assert names["sag"]["sag"].round(4).to_list() == [2.5, 1.0]
+
+
+def test_rows_of_the_lake_are_those_of_the_logs(place: pathlib.Path) -> None:
+    query = "SELECT l.uri, b.seq, b.t_ns, b.voltage_v FROM 'lake/ulog/battery_status/**/*.parquet' b"
+    rows_of = duckdb.sql(f"{query} JOIN 'lake/_logs/*.parquet' l ON l.id = b.log ORDER BY 1, 2").fetchall()
+    expected = []
+    for path in sorted(pathlib.Path("flights").iterdir()):
+        with rl.open(path) as log:
+            table = pa.table(log["battery_status"])
+        for seq, row in enumerate(table.to_pylist()):
+            expected.append((str(path), seq, row["t_ns"], row["voltage_v"]))
+    assert rows_of == expected
+    months = {path.parent.name for path in pathlib.Path("lake/ulog").rglob("*.parquet")}
+    assert months == {"month=2025-05", "month=2026-05"}
+
+
+def test_a_second_run_changes_nothing(place: pathlib.Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in pathlib.Path("lake").rglob("*.parquet")}
+    done = command("ingest", "flights", "-o", "lake")
+    assert done.returncode == 0 and "nothing to do: 4 in the lake already" in done.stderr
+    assert {path: path.stat().st_mtime_ns for path in pathlib.Path("lake").rglob("*.parquet")} == before
+
+
+def test_a_clash_of_types_makes_a_second_table(place: pathlib.Path) -> None:
+    doubles = rows("d", (16.0,), (15.0,))
+    ulog(pathlib.Path("flights/new.ulg"), topic(1, "battery_status", "double voltage_v;", doubles))
+    assert command("ingest", "flights", "-o", "lake").returncode == 0
+    found = duckdb.sql("SELECT voltage_v FROM 'lake/ulog/battery_status__2/**/*.parquet'").fetchall()
+    assert found == [(16.0,), (15.0,)]
+
+
+def test_the_columns_of_all_logs_are_read() -> None:
+    wanted = json.dumps({"topics": ["t"]})
+    logs = _core.scale_find([str(CORPUS / "ulog")])
+    assert len(logs) > 100
+    good = [log for log in logs if pathlib.Path(log[0]).name.startswith("one-topic")]
+    schema = pa.schema(_core.scale_schema(good, wanted))  # type: ignore[arg-type]
+    counts = []
+    for target in (1, 1 << 20):
+        splits = _core.scale_divide(good, wanted, target)
+        tables = [pa.table(_core.scale_read(split, schema)) for split in splits]
+        counts.append(pa.concat_tables(tables).num_rows)
+        assert all(table.schema == schema for table in tables)
+    assert counts[0] == counts[1] > 0
+
+
+def test_a_split_is_read_once_and_only_as_it_was_made() -> None:
+    logs = _core.scale_find([str(CORPUS / "ulog/one-topic.ulg")])
+    schema = pa.schema(_core.scale_schema(logs, "{}"))  # type: ignore[arg-type]
+    (split,) = _core.scale_divide(logs, "{}", 1 << 20)
+    read = _core.scale_read(split, schema)
+    assert pa.table(read).num_rows > 0
+    with pytest.raises(rl.RovelogError, match="were read already"):
+        pa.table(read)
+    with pytest.raises(rl.RovelogError, match="not a split"):
+        _core.scale_read("{}", schema)
+    with pytest.raises(rl.RovelogError, match="no such file"):
+        _core.scale_find(["nowhere.ulg"])
+
+
+def test_an_integer_above_63_bits_is_a_partial_log(tmp_path: pathlib.Path) -> None:
+    big = [struct.pack("<QQ", 1000, (1 << 64) - 1), struct.pack("<QQ", 2000, 7)]
+    ulog(tmp_path / "a.ulg", topic(1, "counter", "uint64_t n;", big))
+    done = command("ingest", tmp_path / "a.ulg", "-o", tmp_path / "lake")
+    assert done.returncode == 3
+    logs = duckdb.sql(f"SELECT status, lost_values FROM '{tmp_path}/lake/_logs/*.parquet'").fetchall()
+    assert logs == [("partial", 1)]

@@ -1,0 +1,77 @@
+//! Errors, with the log or the file that they are about.
+
+use std::io;
+use std::path::Path;
+
+use arrow_schema::ArrowError;
+use rovelog_export::ExportError;
+
+/// Why logs could not be planned, read or added to a lake.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScaleError {
+    /// A source is not a file, a folder or a pattern with logs.
+    #[error("{0}")]
+    Source(String),
+    /// A split was not made by this version, or was changed.
+    #[error("this is not a split: {0}")]
+    Split(String),
+    /// A log could not be read.
+    #[error("{uri}: {error}")]
+    Log {
+        /// The log.
+        uri: String,
+        /// Why.
+        error: rovelog::Error,
+    },
+    /// A log is not the one that was planned: its size or its time of change differs.
+    #[error("{uri} has changed since it was planned; plan again")]
+    Changed {
+        /// The log.
+        uri: String,
+    },
+    /// Columns of logs do not fit each other or the schema.
+    #[error("{0}")]
+    Columns(String),
+    /// A file of a lake could not be read or written.
+    #[error("{path}: {error}")]
+    Lake {
+        /// The file.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The lake is being written by another program.
+    #[error("{0}")]
+    Busy(String),
+    /// Columns could not be converted or written.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+}
+
+impl ScaleError {
+    pub(crate) fn lake(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Lake { path: path.as_ref().display().to_string(), error }
+    }
+
+    pub(crate) fn log(uri: &str) -> impl Fn(rovelog::Error) -> Self {
+        move |error| Self::Log { uri: uri.to_owned(), error }
+    }
+
+    /// Returns a converter of errors of a log's batches.
+    pub(crate) fn batch(uri: &str) -> impl Fn(ArrowError) -> Self {
+        move |error| match error {
+            ArrowError::ExternalError(source) => match source.downcast::<rovelog::Error>() {
+                Ok(error) => Self::Log { uri: uri.to_owned(), error: *error },
+                Err(source) => Self::Columns(format!("{uri}: {source}")),
+            },
+            error => Self::Columns(format!("{uri}: {error}")),
+        }
+    }
+}
+
+impl From<ArrowError> for ScaleError {
+    fn from(error: ArrowError) -> Self {
+        Self::Export(error.into())
+    }
+}

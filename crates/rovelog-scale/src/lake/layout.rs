@@ -1,0 +1,130 @@
+//! Where things are in a lake, and the lock that one writer holds.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::ScaleError;
+
+/// A lake in a folder.
+#[derive(Clone, Debug)]
+pub struct Lake {
+    root: PathBuf,
+}
+
+/// The right to change a lake. It ends with the program that has it, however that ends.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "held until it is dropped")] File);
+
+impl Lake {
+    /// Returns the lake in a folder, which need not exist yet.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Returns the folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.root.join("_logs")
+    }
+
+    pub(crate) fn own(&self) -> PathBuf {
+        self.root.join("_rovelog")
+    }
+
+    pub(crate) fn staging(&self) -> PathBuf {
+        self.own().join("staging")
+    }
+
+    pub(crate) fn quarantine(&self) -> PathBuf {
+        self.own().join("quarantine")
+    }
+
+    /// Returns the file that has the columns of a table.
+    pub(crate) fn columns(&self, table: &str) -> PathBuf {
+        self.own().join("tables").join(format!("{table}.json"))
+    }
+
+    /// Creates the lake's folders and waits until no other program writes to it. `wait` is called
+    /// once if another program does.
+    pub(crate) fn lock(&self, wait: impl FnOnce()) -> Result<Lock, ScaleError> {
+        for folder in [self.logs(), self.staging(), self.quarantine()] {
+            fs::create_dir_all(&folder).map_err(ScaleError::lake(&folder))?;
+        }
+        let path = self.own().join("lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(ScaleError::lake(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                wait();
+                file.lock().map_err(ScaleError::lake(&path))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(ScaleError::lake(&path)(error)),
+        }
+        Ok(Lock(file))
+    }
+}
+
+/// Writes a file so that it is there whole or not at all.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ScaleError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(ScaleError::lake(folder))?;
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let write = || {
+        let mut file = File::create(&part)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    };
+    write().map_err(ScaleError::lake(path))
+}
+
+/// Reads a JSON file; `None` if there is none.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ScaleError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(ScaleError::lake(path)(error)),
+    };
+    let value = serde_json::from_slice(&bytes);
+    value.map(Some).map_err(|error| ScaleError::lake(path)(error.into()))
+}
+
+/// Writes a JSON file so that it is there whole or not at all.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ScaleError> {
+    let bytes = serde_json::to_vec(value).map_err(|error| ScaleError::lake(path)(error.into()))?;
+    write_whole(path, &bytes)
+}
+
+/// Returns the files below a folder that end with an extension, sorted; none without the folder.
+pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, ScaleError> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(ScaleError::lake(&folder)(error)),
+        };
+        for entry in entries {
+            let path = entry.map_err(ScaleError::lake(&folder))?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,170 @@
+//! Reading splits: one table of one or several topics, as a stream of batches.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use rovelog::core::reader::Batches;
+use rovelog::{AnyLog, LogReader, Topic};
+use self_cell::self_cell;
+
+use crate::plan::{Part, Split};
+use crate::rows::Rows;
+use crate::union::{fit, union};
+use crate::{LogFile, ScaleError, Wanted};
+
+/// Rows and bytes from which a batch is handed out.
+const BATCH_ROWS: usize = 64 << 10;
+const BATCH_BYTES: usize = 16 << 20;
+
+/// A topic of a log: its rows, and the batches that they are read from.
+type Table<'a> = (Rows, Batches<'a>);
+
+/// Returns the selected topics of a log.
+fn tables<'a>(
+    log: &'a dyn LogReader,
+    uri: &str,
+    wanted: &Wanted,
+    blocks: Option<&Range<u64>>,
+) -> Result<VecDeque<Table<'a>>, ScaleError> {
+    let Some(window) = wanted.window(log) else { return Ok(VecDeque::new()) };
+    let (label, select) = (Arc::from(uri), wanted.select(blocks));
+    let table = |topic: &'a Topic| {
+        let rows =
+            Rows::new(log, topic, (&label, window, wanted.blobs), blocks).map_err(ScaleError::batch(uri))?;
+        let batches = log.own(topic).and_then(|topic| topic.columns(&select));
+        Ok((rows, batches.map_err(ScaleError::log(uri))?))
+    };
+    wanted.topics(log, window).into_iter().map(table).collect()
+}
+
+/// Returns the columns of the selected topics of logs, each in a type that holds the values of all
+/// logs. The logs are opened; no row is decoded.
+///
+/// # Errors
+/// Returns an error if a log cannot be opened, no log has a selected topic, or no type holds the
+/// values of a column.
+pub fn schema(logs: &[LogFile], wanted: &Wanted) -> Result<SchemaRef, ScaleError> {
+    let mut all: Option<Schema> = None;
+    let anywhen = Wanted { start_ns: None, end_ns: None, start_us: None, end_us: None, ..wanted.clone() };
+    for file in logs.iter().filter(|log| wanted.keeps_log(&log.uri)) {
+        let log = file.open()?;
+        for (mut rows, batches) in tables(&*log, &file.uri, &anywhen, None)? {
+            let own = rows.schema(&batches.schema()).map_err(ScaleError::batch(&file.uri))?;
+            all = Some(match all {
+                None => Schema::clone(&own),
+                Some(all) => {
+                    union(&all, &own).map_err(|why| ScaleError::Columns(format!("{}: {why}", file.uri)))?
+                }
+            });
+        }
+    }
+    all.map(Arc::new).ok_or_else(|| {
+        let topics = wanted.topics.as_ref().map(|topics| topics.join(", "));
+        let topics = topics.unwrap_or_else(|| "any topic".to_owned());
+        ScaleError::Columns(format!("none of {} logs has rows of {topics}", logs.len()))
+    })
+}
+
+/// Returns the selected rows of a split, log by log and topic by topic, each topic in file order.
+///
+/// A batch has up to 64 Ki rows or about 16 MiB; memory does not grow with the split. `schema` is
+/// that of [`schema`] for all logs of the plan.
+pub fn read(split: Split, schema: SchemaRef) -> Rowstream {
+    Rowstream { schema, parts: split.parts.into(), wanted: split.wanted, open: None, lost: 0 }
+}
+
+/// The rows of a split.
+pub struct Rowstream {
+    schema: SchemaRef,
+    parts: VecDeque<Part>,
+    wanted: Wanted,
+    open: Option<(LogFile, Opened)>,
+    lost: u64,
+}
+
+type Left<'a> = VecDeque<Table<'a>>;
+
+self_cell!(
+    /// A log with the tables that are not yet read.
+    struct Opened {
+        owner: AnyLog,
+        #[not_covariant]
+        dependent: Left,
+    }
+);
+
+impl Rowstream {
+    /// Returns the number of values so far that became null: integers above the range of 64 bits.
+    pub fn lost_values(&self) -> u64 {
+        self.lost
+    }
+
+    /// Returns the next batch of any size; `None` at the end.
+    fn next_piece(&mut self) -> Result<Option<RecordBatch>, ScaleError> {
+        loop {
+            let Some((file, opened)) = &mut self.open else {
+                let Some(Part { log: file, blocks }) = self.parts.pop_front() else { return Ok(None) };
+                let (wanted, blocks) = (&self.wanted, blocks.as_ref());
+                let opened = Opened::try_new(file.open()?, |log| tables(&**log, &file.uri, wanted, blocks))?;
+                self.open = Some((file, opened));
+                continue;
+            };
+            let (schema, lost) = (&self.schema, &mut self.lost);
+            let next = opened.with_dependent_mut(|_, left| {
+                while let Some((rows, batches)) = left.front_mut() {
+                    if let Some(batch) = batches.next() {
+                        let batch = batch.and_then(|batch| rows.convert(&batch));
+                        let batch = batch.map_err(ScaleError::batch(&file.uri))?;
+                        return fit(&batch, schema, &file.uri).map(Some);
+                    }
+                    *lost += rows.lost;
+                    left.pop_front();
+                }
+                Ok(None)
+            })?;
+            match next {
+                Some(batch) if batch.num_rows() == 0 => {}
+                Some(batch) => return Ok(Some(batch)),
+                None => {
+                    // What was read of a file that has changed meanwhile is of no log.
+                    file.verify()?;
+                    self.open = None;
+                }
+            }
+        }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ScaleError> {
+        let (mut pieces, mut rows, mut bytes) = (Vec::new(), 0, 0);
+        while rows < BATCH_ROWS && bytes < BATCH_BYTES {
+            let Some(piece) = self.next_piece()? else { break };
+            rows += piece.num_rows();
+            bytes += piece.get_array_memory_size();
+            pieces.push(piece);
+        }
+        if pieces.is_empty() { Ok(None) } else { Ok(Some(concat_batches(&self.schema, &pieces)?)) }
+    }
+}
+
+impl Iterator for Rowstream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_batch().map_err(|error| ArrowError::ExternalError(Box::new(error)));
+        if next.is_err() {
+            // Nothing comes after an error.
+            (self.open, self.parts) = (None, VecDeque::new());
+        }
+        next.transpose()
+    }
+}
+
+impl RecordBatchReader for Rowstream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

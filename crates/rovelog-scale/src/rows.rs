@@ -1,0 +1,148 @@
+//! Rows of a log in the columns of a table.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    StringArray,
+};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use rovelog::{LogReader, Select, Topic, TopicId};
+use rovelog_export::TimeBase;
+
+use crate::types::{Columns, fields, micros};
+use crate::wanted::{Wanted, Window, named};
+
+/// The columns that every table has before the fields of the topic: the log, the topic without its
+/// instance, the instance, the number of the row within log, topic and instance, the time on the
+/// log's clock in nanoseconds, and the time in UTC.
+pub const COLUMNS: [&str; 6] = ["log", "topic", "instance", "seq", "t_ns", "time"];
+
+/// Converts the batches of one topic of a log.
+pub(crate) struct Rows {
+    log: Arc<str>,
+    topic: String,
+    instance: Option<i32>,
+    /// UTC minus the log's clock, nanoseconds.
+    utc: Option<i64>,
+    window: Window,
+    blobs: bool,
+    next: i64,
+    /// Values that became null.
+    pub(crate) lost: u64,
+}
+
+impl Rows {
+    /// Starts at the first row of a topic within blocks. `label` is the value of the column `log`.
+    ///
+    /// # Errors
+    /// Returns an error if the rows before the blocks cannot be counted.
+    pub(crate) fn new(
+        log: &dyn LogReader,
+        topic: &Topic,
+        (label, window, blobs): (&Arc<str>, Window, bool),
+        blocks: Option<&Range<u64>>,
+    ) -> Result<Self, ArrowError> {
+        let (name, instance) = named(&topic.name);
+        let utc = match TimeBase::of(log) {
+            TimeBase::Utc(offset) => Some(offset),
+            _ => None,
+        };
+        let next = rows_before(log, topic.id, blocks.map_or(0, |blocks| blocks.start))?;
+        let log = Arc::clone(label);
+        Ok(Self { log, topic: name, instance, utc, window, blobs, next, lost: 0 })
+    }
+
+    /// Returns the topic without its instance.
+    pub(crate) fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    /// Returns the schema of converted batches.
+    ///
+    /// # Errors
+    /// Returns an error if a column has a type that no table has.
+    pub(crate) fn schema(&mut self, read: &SchemaRef) -> Result<SchemaRef, ArrowError> {
+        Ok(self.all(&RecordBatch::new_empty(Arc::clone(read)))?.schema())
+    }
+
+    /// Converts the next batch, and leaves out the rows outside of the window.
+    ///
+    /// # Errors
+    /// Returns an error if a column has a type that no table has.
+    pub(crate) fn convert(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let rows = self.all(batch)?;
+        if self.window.is_open() {
+            return Ok(rows);
+        }
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        let kept: BooleanArray =
+            times.iter().map(|time| Some(time.is_some_and(|time| self.window.keeps(time)))).collect();
+        filter_record_batch(&rows, &kept)
+    }
+
+    fn all(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let rows = batch.num_rows();
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        let text = |text: &str| Arc::new(StringArray::from_iter_values((0..rows).map(|_| text))) as ArrayRef;
+        let count = i64::try_from(rows).unwrap_or(i64::MAX);
+        let numbers = Int64Array::from_iter_values(self.next..self.next.saturating_add(count));
+        self.next = self.next.saturating_add(count);
+        let unix: PrimitiveArray<Int64Type> = match self.utc {
+            Some(0) => times.clone(),
+            Some(offset) => times.unary_opt(|time| time.checked_add(offset)),
+            None => Int64Array::new_null(rows),
+        };
+        let mut columns = Columns::new(self.blobs);
+        let [log, topic, instance, seq, t_ns, time] = COLUMNS;
+        columns.push(log, text(&self.log));
+        columns.push(topic, text(&self.topic));
+        columns.push(instance, Arc::new(Int32Array::from(vec![self.instance; rows])));
+        columns.push(seq, Arc::new(numbers));
+        columns.push(t_ns, Arc::new(times.clone()));
+        columns.push(time, Arc::new(micros(&unix)));
+        // The tables of a lake are divided by it.
+        columns.reserve("month");
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()).skip(1) {
+            columns.convert(field.name(), column)?;
+        }
+        self.lost += columns.lost;
+        let schema = Arc::new(Schema::new(fields(&columns.all)));
+        let arrays = columns.all.into_iter().map(|(_, array)| array).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(schema, arrays, &options)
+    }
+}
+
+/// Returns how many rows of a topic are in the blocks before an offset.
+fn rows_before(log: &dyn LogReader, topic: TopicId, offset: u64) -> Result<i64, ArrowError> {
+    if offset == 0 {
+        return Ok(0);
+    }
+    let mut times = Select::all().with_fields(Vec::<String>::new());
+    times.blocks = Some(0..offset);
+    let external = |error| ArrowError::ExternalError(Box::new(error));
+    let topic = log.own(&log.topics()[topic.index()]).map_err(external)?;
+    let mut rows = 0_i64;
+    for batch in topic.columns(&times).map_err(external)? {
+        rows = rows.saturating_add(i64::try_from(batch?.num_rows()).unwrap_or(i64::MAX));
+    }
+    Ok(rows)
+}
+
+impl Wanted {
+    /// Returns the selected topics that have columns and may have rows in the window.
+    pub(crate) fn topics<'a>(&self, log: &'a dyn LogReader, window: Window) -> Vec<&'a Topic> {
+        let wanted = |topic: &&Topic| {
+            topic.schema.is_some()
+                && topic.count > 0
+                && self.keeps_topic(topic)
+                && Self::may_have_rows(topic, window)
+        };
+        log.topics().iter().filter(wanted).collect()
+    }
+}

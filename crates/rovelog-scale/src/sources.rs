@@ -1,0 +1,148 @@
+//! Sources: from files, folders and patterns to logs.
+//!
+//! Files are found and opened here and nowhere else, so an object store needs changes in this file
+//! only: [`find`] lists the objects of a URL, and [`LogFile::open`] reads one.
+
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use glob::{MatchOptions, Pattern, glob_with};
+use rovelog::{AnyLog, FORMATS, ReadOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::ScaleError;
+
+/// Endings of files that are compressed as a whole.
+const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4"];
+
+/// A log that was found, and what tells whether it is still the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LogFile {
+    /// Path of the file.
+    pub uri: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Time of the last change, microseconds since 1970.
+    pub changed_us: i64,
+}
+
+impl LogFile {
+    /// Returns the log at a path.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such file.
+    pub fn at(path: &Path) -> std::io::Result<Self> {
+        fs::metadata(path).map(|metadata| Self::of(path, &metadata))
+    }
+
+    fn of(path: &Path, metadata: &Metadata) -> Self {
+        // A file system without times, and times before 1970, are 0.
+        let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let changed_us = changed.and_then(|time| i64::try_from(time.as_micros()).ok()).unwrap_or(0);
+        Self { uri: path.to_string_lossy().into_owned(), size: metadata.len(), changed_us }
+    }
+
+    /// Returns whether the file is compressed as a whole, by its name: a part of it cannot be read
+    /// without what is before it.
+    pub(crate) fn is_compressed(&self) -> bool {
+        let extension = Path::new(&self.uri).extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| COMPRESSED.contains(&extension.to_ascii_lowercase().as_str()))
+    }
+
+    /// Returns an error if the file is not the one that was found.
+    ///
+    /// # Errors
+    /// Returns an error if the size or the time of change differs, or the file is gone.
+    pub fn verify(&self) -> Result<(), ScaleError> {
+        match Self::at(Path::new(&self.uri)) {
+            Ok(now) if now == *self => Ok(()),
+            Ok(_) => Err(ScaleError::Changed { uri: self.uri.clone() }),
+            Err(error) => Err(ScaleError::log(&self.uri)(rovelog::Error::io("rovelog", error))),
+        }
+    }
+
+    /// Opens the log.
+    ///
+    /// # Errors
+    /// Returns an error if the file has changed since it was found, or cannot be read as a log.
+    pub fn open(&self) -> Result<AnyLog, ScaleError> {
+        self.verify()?;
+        // One that is shortened while it is read has zeros there; `verify` then finds the change.
+        let opened = rovelog::open_watched(&self.uri, None, &ReadOptions::default());
+        opened.map(|(log, _)| log).map_err(ScaleError::log(&self.uri))
+    }
+}
+
+/// Returns the logs of files, folders (all logs in them and below, by their extensions) and
+/// patterns (`flights/**/*.ulg`), sorted by path, each once.
+///
+/// Further files of an RLD recording (`_p1.rld`) are read with its first one and are not listed.
+///
+/// # Errors
+/// Returns an error if a source does not exist or has no logs.
+pub fn find<S: AsRef<str>>(sources: &[S]) -> Result<Vec<LogFile>, ScaleError> {
+    let mut found = Vec::new();
+    for source in sources {
+        let source = source.as_ref();
+        let before = found.len();
+        let path = Path::new(source);
+        if path.is_dir() {
+            let below = Path::new(&Pattern::escape(source)).join("**").join("*");
+            matching(&below.to_string_lossy(), is_log, &mut found)?;
+            if found.len() == before {
+                return Err(ScaleError::Source(format!("{source}: no log in this folder")));
+            }
+        } else if let Ok(log) = LogFile::at(path) {
+            found.push(log);
+        } else {
+            matching(source, |path| !is_further_part(path), &mut found)?;
+            if found.len() == before {
+                return Err(ScaleError::Source(format!("{source}: no such file, folder or pattern")));
+            }
+        }
+    }
+    found.sort();
+    found.dedup_by(|a, b| a.uri == b.uri);
+    Ok(found)
+}
+
+fn matching(
+    pattern: &str,
+    wanted: impl Fn(&Path) -> bool,
+    found: &mut Vec<LogFile>,
+) -> Result<(), ScaleError> {
+    let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
+    let refused = |error: &dyn std::fmt::Display| ScaleError::Source(format!("{pattern}: {error}"));
+    for path in glob_with(pattern, options).map_err(|error| refused(&error))? {
+        let path: PathBuf = path.map_err(|error| refused(&error))?;
+        if !wanted(&path) {
+            continue;
+        }
+        let metadata = fs::metadata(&path).map_err(|error| refused(&error))?;
+        if metadata.is_file() {
+            found.push(LogFile::of(&path, &metadata));
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a file in a folder is a log by its name.
+fn is_log(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let name = name.to_ascii_lowercase();
+    let (mut stem, mut extension) = name.rsplit_once('.').unwrap_or((&name, ""));
+    if COMPRESSED.contains(&extension) {
+        (stem, extension) = stem.rsplit_once('.').unwrap_or((stem, ""));
+    }
+    let known = FORMATS.iter().any(|format| format.extensions.contains(&extension));
+    known && !stem.is_empty() && !is_further_part(path)
+}
+
+/// Returns whether a file is named like a further part of an RLD recording: `x_p1.rld`.
+fn is_further_part(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    let name = name.to_ascii_lowercase();
+    let number = name.strip_suffix(".rld").and_then(|stem| stem.rsplit_once("_p")).map(|(_, number)| number);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,220 @@
+//! Types that every engine reads: from the columns of a reader to those of a table.
+//!
+//! Spark, Delta and most SQL engines have no unsigned integers, no nanoseconds, no arrays of fixed
+//! length and no dictionaries. So integers are signed and wide enough, a time becomes microseconds
+//! in UTC and a second column `<name>_ns` with all digits, and arrays are lists.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    DurationNanosecondType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, StructArray};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
+use arrow_select::take::take;
+
+/// A column with its name.
+pub(crate) type Column = (FieldRef, ArrayRef);
+
+/// Columns of a table, with names of which no two differ in their case only.
+#[derive(Default)]
+pub(crate) struct Columns {
+    pub(crate) all: Vec<Column>,
+    names: HashSet<String>,
+    blobs: bool,
+    /// Values that no column can hold, which became null.
+    pub(crate) lost: u64,
+}
+
+impl Columns {
+    pub(crate) fn new(blobs: bool) -> Self {
+        Self { blobs, ..Self::default() }
+    }
+
+    /// Keeps a name free.
+    pub(crate) fn reserve(&mut self, name: &str) {
+        self.names.insert(name.to_lowercase());
+    }
+
+    /// Adds a column as it is.
+    pub(crate) fn push(&mut self, name: &str, array: ArrayRef) {
+        let mut name = name.to_owned();
+        while !self.names.insert(name.to_lowercase()) {
+            name.push('_');
+        }
+        let field = Field::new(name, array.data_type().clone(), true);
+        self.all.push((Arc::new(field), array));
+    }
+
+    /// Adds a column of a reader: none, one, or two for a time.
+    pub(crate) fn convert(&mut self, name: &str, array: &ArrayRef) -> Result<(), ArrowError> {
+        match array.data_type() {
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                let nanos = array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>();
+                self.push(name, Arc::new(micros(&nanos)));
+                self.push(&format!("{name}_ns"), Arc::new(nanos));
+            }
+            DataType::Struct(fields) => {
+                let values = array.as_struct();
+                let mut inside = Self::new(self.blobs);
+                for (field, column) in fields.iter().zip(values.columns()) {
+                    inside.convert(field.name(), column)?;
+                }
+                self.lost += inside.lost;
+                // No engine stores a struct without fields.
+                if !inside.all.is_empty() {
+                    let (fields, columns): (Vec<_>, Vec<_>) = inside.all.into_iter().unzip();
+                    let values = StructArray::try_new(fields.into(), columns, values.nulls().cloned())?;
+                    self.push(name, Arc::new(values));
+                }
+            }
+            DataType::FixedSizeList(_, size) => {
+                let values = array.as_fixed_size_list();
+                let size = usize::try_from(*size).unwrap_or(0);
+                let offsets: Vec<i32> = (0..=array.len())
+                    .map(|row| i32::try_from(row * size))
+                    .collect::<Result<_, _>>()
+                    .map_err(|_| too_long(name))?;
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                if size > 0 {
+                    self.list(name, offsets, values.values(), array)?;
+                }
+            }
+            DataType::List(_) => {
+                let values = array.as_list::<i32>();
+                self.list(name, values.offsets().clone(), values.values(), array)?;
+            }
+            DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_)
+                if !self.blobs => {}
+            _ => {
+                let column = self.plain(array)?;
+                self.push(name, column);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a list whose elements are converted. Of times, a list has the nanoseconds only.
+    fn list(
+        &mut self,
+        name: &str,
+        offsets: OffsetBuffer<i32>,
+        values: &ArrayRef,
+        rows: &ArrayRef,
+    ) -> Result<(), ArrowError> {
+        let mut inside = Self::new(self.blobs);
+        inside.convert("element", values)?;
+        self.lost += inside.lost;
+        let Some((field, values)) = inside.all.pop() else { return Ok(()) };
+        let field = Arc::new(Field::clone(&field).with_name("element"));
+        let list = ListArray::try_new(field, offsets, values, rows.nulls().cloned())?;
+        self.push(name, Arc::new(list));
+        Ok(())
+    }
+
+    /// Converts a column without parts.
+    fn plain(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        Ok(match array.data_type() {
+            DataType::Duration(TimeUnit::Nanosecond) => {
+                Arc::new(array.as_primitive::<DurationNanosecondType>().reinterpret_cast::<Int64Type>())
+            }
+            DataType::UInt8 => Arc::new(array.as_primitive::<UInt8Type>().unary::<_, Int16Type>(i16::from)),
+            DataType::UInt16 => Arc::new(array.as_primitive::<UInt16Type>().unary::<_, Int32Type>(i32::from)),
+            DataType::UInt32 => Arc::new(array.as_primitive::<UInt32Type>().unary::<_, Int64Type>(i64::from)),
+            DataType::UInt64 => {
+                let values = array.as_primitive::<UInt64Type>();
+                let signed: PrimitiveArray<Int64Type> = values.unary_opt(|value| i64::try_from(value).ok());
+                self.lost += (signed.null_count() - values.null_count()) as u64;
+                Arc::new(signed)
+            }
+            DataType::Dictionary(key, _) if **key == DataType::Int8 => {
+                let values = array.as_dictionary::<Int8Type>();
+                take(values.values(), values.keys(), None)?
+            }
+            DataType::Boolean
+            | DataType::Int8
+            | DataType::Int16
+            | DataType::Int32
+            | DataType::Int64
+            | DataType::Float32
+            | DataType::Float64
+            | DataType::Utf8
+            | DataType::Binary => Arc::clone(array),
+            other => return Err(ArrowError::NotYetImplemented(format!("columns of type {other}"))),
+        })
+    }
+}
+
+fn too_long(name: &str) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!("column {name}: more than 2^31 elements in one batch"))
+}
+
+/// Returns times in microseconds, rounded down, in UTC.
+pub(crate) fn micros(nanos: &PrimitiveArray<Int64Type>) -> PrimitiveArray<TimestampMicrosecondType> {
+    let micros: PrimitiveArray<TimestampMicrosecondType> = nanos.unary(|nanos| nanos.div_euclid(1000));
+    micros.with_timezone("UTC")
+}
+
+/// Returns the fields of converted columns.
+pub(crate) fn fields(columns: &[Column]) -> Fields {
+    columns.iter().map(|(field, _)| Arc::clone(field)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::{FixedSizeListBuilder, UInt8Builder};
+    use arrow_array::{BinaryArray, Int32Array, TimestampNanosecondArray, UInt64Array};
+
+    use super::*;
+
+    fn shown(columns: &Columns) -> Vec<String> {
+        columns.all.iter().map(|(field, _)| format!("{} {}", field.name(), field.data_type())).collect()
+    }
+
+    #[test]
+    fn every_type_has_one_that_engines_read() {
+        let mut columns = Columns::new(false);
+        let mut list = FixedSizeListBuilder::new(UInt8Builder::new(), 2);
+        list.values().append_slice(&[1, 255]);
+        list.append(true);
+        let at: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![-1]));
+        let inner = StructArray::from(vec![(
+            Arc::new(Field::new("at", at.data_type().clone(), false)),
+            Arc::clone(&at),
+        )]);
+        let pieces: [(&str, ArrayRef); 6] = [
+            ("big", Arc::new(UInt64Array::from(vec![u64::MAX]))),
+            ("BIG", Arc::new(Int32Array::from(vec![1]))),
+            ("list", Arc::new(list.finish())),
+            ("at", at),
+            ("header", Arc::new(inner)),
+            ("bytes", Arc::new(BinaryArray::from(vec![&b"x"[..]]))),
+        ];
+        for (name, array) in &pieces {
+            columns.convert(name, array).unwrap();
+        }
+        assert_eq!(
+            shown(&columns),
+            [
+                "big Int64",
+                "BIG_ Int32",
+                "list List(Int16, field: 'element')",
+                "at Timestamp(µs, \"UTC\")",
+                "at_ns Int64",
+                "header Struct(\"at\": Timestamp(µs, \"UTC\"), \"at_ns\": Int64)",
+            ]
+        );
+        assert_eq!(columns.lost, 1, "the value above the range of 64 bits");
+        assert_eq!(columns.all[3].1.as_primitive::<TimestampMicrosecondType>().value(0), -1, "rounded down");
+        let mut with_bytes = Columns::new(true);
+        with_bytes.convert("bytes", &pieces[5].1).unwrap();
+        assert_eq!(shown(&with_bytes), ["bytes Binary"]);
+    }
+}

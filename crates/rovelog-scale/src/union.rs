@@ -1,0 +1,186 @@
+//! Columns of many logs as one table: the types that hold all values as they are.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{
+    Array as _, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+
+use crate::ScaleError;
+
+/// Returns the columns of both schemas, each in the narrowest type that holds the values of both.
+/// Integers and floats become wider; structs have the fields of both.
+///
+/// # Errors
+/// Returns the name of a column that no type holds: a text and a number, an integer of 64 bits and
+/// a float.
+pub(crate) fn union(a: &Schema, b: &Schema) -> Result<Schema, String> {
+    Ok(Schema::new(fields(a.fields(), b.fields(), "")?))
+}
+
+fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>, String> {
+    let mut all: Vec<FieldRef> = a.to_vec();
+    for field in b {
+        match all.iter_mut().find(|known| known.name() == field.name()) {
+            None => all.push(Arc::clone(field)),
+            Some(known) if known.data_type() == field.data_type() => {}
+            Some(known) => {
+                let path = format!("{within}{}", field.name());
+                let both = wider(known.data_type(), field.data_type(), &path)?;
+                *known = Arc::new(Field::new(field.name(), both, true));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
+    use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
+    let order =
+        |data_type: &DataType| [Int8, Int16, Int32, Int64].iter().position(|known| known == data_type);
+    Ok(match (a, b) {
+        _ if a == b => a.clone(),
+        (List(a), List(b)) => {
+            let element = wider(a.data_type(), b.data_type(), &format!("{path}[]"))?;
+            List(Arc::new(Field::new("element", element, true)))
+        }
+        (Struct(a), Struct(b)) => Struct(fields(a, b, &format!("{path}."))?.into()),
+        (Int8 | Int16, Float32) | (Float32, Int8 | Int16) => Float32,
+        (Int8 | Int16 | Int32 | Float32, Float64)
+        | (Float64, Int8 | Int16 | Int32 | Float32)
+        | (Int32, Float32)
+        | (Float32, Int32) => Float64,
+        _ => match (order(a), order(b)) {
+            (Some(first), Some(second)) => {
+                if first > second {
+                    a.clone()
+                } else {
+                    b.clone()
+                }
+            }
+            _ => return Err(format!("column {path} is {a} in one log and {b} in another")),
+        },
+    })
+}
+
+/// Returns a batch with the columns of a schema that contains its own; null where it has none.
+///
+/// # Errors
+/// Returns an error if the schema lacks a column, or has it in a narrower type.
+pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<RecordBatch, ScaleError> {
+    if batch.schema_ref().fields() == schema.fields() {
+        return Ok(RecordBatch::try_new_with_options(
+            Arc::clone(schema),
+            batch.columns().to_vec(),
+            &RecordBatchOptions::new().with_row_count(Some(batch.num_rows())),
+        )?);
+    }
+    let own = batch.schema();
+    let unknown = own.fields().iter().find(|field| schema.column_with_name(field.name()).is_none());
+    if let Some(field) = unknown {
+        return Err(ScaleError::Columns(format!(
+            "{uri}: column {} is not in the schema; make the schema of all logs, or choose fields",
+            field.name()
+        )));
+    }
+    let column = |field: &FieldRef| match own.column_with_name(field.name()) {
+        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        Some((index, _)) => widened(batch.column(index), field.data_type()).ok_or_else(|| {
+            let have = batch.column(index).data_type();
+            ScaleError::Columns(format!(
+                "{uri}: column {} is {have}, and the schema has {}",
+                field.name(),
+                field.data_type()
+            ))
+        }),
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
+/// Returns values in a type that [`wider`] found; `None` for any other.
+fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
+    use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
+    macro_rules! cast {
+        ($from:ty => $to:ty as $rust:ty) => {
+            Arc::new(array.as_primitive::<$from>().unary::<_, $to>(<$rust>::from)) as ArrayRef
+        };
+    }
+    Some(match (array.data_type(), to) {
+        (from, to) if from == to => Arc::clone(array),
+        (Int8, Int16) => cast!(Int8Type => Int16Type as i16),
+        (Int8, Int32) => cast!(Int8Type => Int32Type as i32),
+        (Int8, Int64) => cast!(Int8Type => Int64Type as i64),
+        (Int16, Int32) => cast!(Int16Type => Int32Type as i32),
+        (Int16, Int64) => cast!(Int16Type => Int64Type as i64),
+        (Int32, Int64) => cast!(Int32Type => Int64Type as i64),
+        (Int8, Float32) => cast!(Int8Type => Float32Type as f32),
+        (Int16, Float32) => cast!(Int16Type => Float32Type as f32),
+        (Int8, Float64) => cast!(Int8Type => Float64Type as f64),
+        (Int16, Float64) => cast!(Int16Type => Float64Type as f64),
+        (Int32, Float64) => cast!(Int32Type => Float64Type as f64),
+        (Float32, Float64) => cast!(Float32Type => Float64Type as f64),
+        (List(_), List(element)) => {
+            let list = array.as_list::<i32>();
+            let values = widened(list.values(), element.data_type())?;
+            let nulls = list.nulls().cloned();
+            Arc::new(ListArray::try_new(Arc::clone(element), list.offsets().clone(), values, nulls).ok()?)
+        }
+        (Struct(_), Struct(fields)) => {
+            let values = array.as_struct();
+            let column = |field: &FieldRef| match values.column_by_name(field.name()) {
+                None => Some(new_null_array(field.data_type(), array.len())),
+                Some(column) => widened(column, field.data_type()),
+            };
+            let columns = fields.iter().map(column).collect::<Option<Vec<_>>>()?;
+            Arc::new(StructArray::try_new(fields.clone(), columns, values.nulls().cloned()).ok()?)
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Float32Array, Int16Array, Int64Array};
+
+    use super::*;
+
+    fn schema(fields: &[(&str, DataType)]) -> Schema {
+        Schema::new(fields.iter().map(|(name, ty)| Field::new(*name, ty.clone(), true)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn types_become_wider_and_columns_are_added() {
+        let a = schema(&[("x", DataType::Int16), ("y", DataType::Float32)]);
+        let b = schema(&[("x", DataType::Float32), ("z", DataType::Utf8)]);
+        let both = union(&a, &b).unwrap();
+        assert_eq!(
+            both,
+            schema(&[("x", DataType::Float32), ("y", DataType::Float32), ("z", DataType::Utf8)])
+        );
+        let batch = RecordBatch::try_new(
+            Arc::new(a.clone()),
+            vec![Arc::new(Int16Array::from(vec![7])), Arc::new(Float32Array::from(vec![0.5]))],
+        )
+        .unwrap();
+        let fitted = fit(&batch, &Arc::new(both), "a.ulg").unwrap();
+        assert_eq!(fitted.column(0).as_primitive::<Float32Type>().value(0).to_bits(), 7_f32.to_bits());
+        assert_eq!(fitted.column(2).null_count(), 1);
+        let narrow = fit(&batch, &Arc::new(schema(&[("x", DataType::Int16)])), "a.ulg");
+        assert!(narrow.unwrap_err().to_string().contains("column y is not in the schema"));
+    }
+
+    #[test]
+    fn what_no_type_holds_is_named() {
+        let a = schema(&[("x", DataType::Int64)]);
+        let clash = union(&a, &schema(&[("x", DataType::Float64)])).unwrap_err();
+        assert_eq!(clash, "column x is Int64 in one log and Float64 in another");
+        let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
+        let fitted = fit(&batch, &Arc::new(schema(&[("x", DataType::Float64)])), "a.ulg");
+        assert!(fitted.unwrap_err().to_string().contains("the schema has Float64"));
+    }
+}

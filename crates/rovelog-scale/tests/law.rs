@@ -1,0 +1,162 @@
+//! The law of splits: together they are the whole log, each record once, whatever the size of the
+//! splits, and whatever is damaged.
+
+use std::cell::Cell;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use rovelog::{ReadOptions, Select};
+use rovelog_scale::{LogFile, Part, Split, Wanted, divide, find, read, schema};
+use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL};
+
+/// Returns all rows of a split.
+fn rows(split: &Split, columns: &SchemaRef) -> RecordBatch {
+    // A worker has nothing but the JSON.
+    let split = Split::from_json(&split.to_json()).expect("it was written as JSON");
+    let batches = read(split, Arc::clone(columns)).map(|batch| batch.expect("a log that opens can be read"));
+    concat_batches(columns, &batches.collect::<Vec<_>>()).expect("one schema")
+}
+
+/// Compares the splits of a log with the whole of it, for every `step`-th topic. Returns the number
+/// of splits that had rows, and the number of rows.
+fn check(path: &Path, target: u64, step: usize) -> (usize, usize) {
+    let logs = find(&[path.to_string_lossy()]).expect("the file is there");
+    let Ok(log) = rovelog::open_with(path, &ReadOptions::default()) else { return (0, 0) };
+    let (mut filled, mut all) = (0, 0);
+    let topics = log.topics().iter().filter(|topic| topic.count > 0 && topic.schema.is_some());
+    for topic in topics.step_by(step) {
+        // `t` means all instances, so that a topic `t/1` alone is named in full.
+        let wanted = Wanted { topics: Some(vec![topic.name.clone()]), ..Wanted::default() };
+        let Ok(columns) = schema(&logs, &wanted) else { continue };
+        let whole = Part { log: logs[0].clone(), blocks: None };
+        let whole = rows(&Split { ordinal: 0, parts: vec![whole], wanted: wanted.clone() }, &columns);
+        let splits = divide(logs.clone(), &wanted, target);
+        let splits: Vec<_> = splits.iter().map(|split| rows(split, &columns)).collect();
+        filled += splits.iter().filter(|rows| rows.num_rows() > 0).count();
+        let together = concat_batches(&columns, &splits).expect("one schema");
+        assert_eq!(whole.num_rows(), together.num_rows(), "{}: {} by {target}", path.display(), topic.name);
+        assert!(whole == together, "{}: {} by {target}", path.display(), topic.name);
+        all += whole.num_rows();
+    }
+    (filled, all)
+}
+
+/// Every log of the corpus and every real log, small parts.
+fn check_all(logs: Logs) {
+    let mut rows = 0;
+    for log in logs.all() {
+        let size = log.bytes.len() as u64;
+        for target in [1 << 12, size.div_ceil(3)] {
+            rows += check(&log.path, target.max(size / 16), 5).1;
+        }
+    }
+    assert!(rows > 1000, "{rows} rows");
+}
+
+#[test]
+fn of_every_ulog() {
+    check_all(ULOG);
+}
+
+#[test]
+fn of_every_rld() {
+    check_all(RLD);
+}
+
+#[test]
+fn of_every_bag() {
+    check_all(ROSBAG);
+}
+
+#[test]
+fn of_every_vel() {
+    check_all(VEL);
+}
+
+/// Makes a log of at least `size` bytes: what is before the first record once, the rest again and
+/// again. Then bytes of it are changed, and its end is cut.
+fn large(log: &Log, size: usize, damage: &[(u32, u8)]) -> Vec<u8> {
+    let reader = rovelog::from_bytes(log.bytes.clone(), &ReadOptions::default()).expect("it opens");
+    let records = reader.records(&Select::all()).filter_map(Result::ok);
+    let first =
+        records.map(|record| record.offset).min().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
+    let (start, rest) = log.bytes.split_at(first.min(log.bytes.len() - 1));
+    let mut bytes = [start, rest].concat();
+    while bytes.len() < size {
+        bytes.extend_from_slice(rest);
+    }
+    for (at, value) in damage {
+        let at = *at as usize % bytes.len();
+        bytes[at] = *value;
+    }
+    bytes.truncate(bytes.len() - damage.len() % 97);
+    bytes
+}
+
+/// Logs damaged at random, divided at random. Logs of formats whose blocks are large are made
+/// large.
+fn check_damaged(logs: Logs, size: usize, targets: Range<u64>) {
+    let usable = |log: &Log| {
+        let open = rovelog::from_bytes(log.bytes.clone(), &ReadOptions::default());
+        open.is_ok_and(|open| open.info().records > 20)
+    };
+    let cases: Vec<Log> = logs.corpus().into_iter().filter(usable).collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let filled = Cell::new(0);
+    let cases_tried = if size > 0 { 12 } else { 200 };
+    let mut runner =
+        TestRunner::new(Config { cases: cases_tried, failure_persistence: None, ..Config::default() });
+    let damage = proptest::collection::vec((any::<u32>(), any::<u8>()), 0..40);
+    runner
+        .run(&(0..cases.len(), targets, damage), |(case, target, damage)| {
+            let path = folder.path().join(cases[case].path.file_name().expect("a file"));
+            fs::write(&path, large(&cases[case], size, &damage)).expect("space");
+            let (parts, _) = check(&path, target, 4);
+            filled.set(filled.get() + parts);
+            fs::remove_file(&path).expect("it is there");
+            Ok(())
+        })
+        .unwrap();
+    let filled = filled.get();
+    assert!(filled > 24, "{filled} parts with rows: the logs are really divided");
+}
+
+#[test]
+fn of_damaged_ulogs_of_many_blocks() {
+    check_damaged(ULOG, 13 << 20, 900_000..6_000_000);
+}
+
+#[test]
+fn of_damaged_rlds() {
+    check_damaged(RLD, 0, 400..3000);
+}
+
+#[test]
+fn of_damaged_bags_of_many_blocks() {
+    check_damaged(ROSBAG, 13 << 20, 900_000..6_000_000);
+}
+
+#[test]
+fn of_damaged_vels() {
+    check_damaged(VEL, 0, 400..3000);
+}
+
+/// A log that another program changes is not read as if it were the one that was planned.
+#[test]
+fn a_changed_log_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.ulg");
+    let log = ULOG.corpus().into_iter().find(|log| log.bytes.len() > 2000).expect("a log");
+    fs::write(&path, &log.bytes).expect("space");
+    let planned = LogFile::at(&path).expect("it is there");
+    fs::write(&path, [&log.bytes[..], b"more"].concat()).expect("space");
+    let error = planned.open().expect_err("it has changed").to_string();
+    assert!(error.ends_with("has changed since it was planned; plan again"), "{error}");
+}

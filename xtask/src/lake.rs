@@ -1,0 +1,33 @@
+//! `cargo xtask lake`: the data source on Spark and Sail, and lakes as Delta tables, with the real
+//! engines. Not part of `cargo xtask test`: Spark needs a JVM and 456 MB of packages.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::process::run;
+use crate::{package, python, root};
+
+const SPARK: &str = "pyspark==4.3.0";
+const SAIL: [&str; 4] = ["pysail==0.7.2", "pyspark-client==4.2.0", "grpcio", "grpcio-status"];
+
+/// Packages for every engine, and those that read lakes.
+const READERS: [&str; 6] =
+    ["pytest", "pandas>=2.2,<3", python::PYARROW, "deltalake==1.6.6", "duckdb==2.0.0", "polars==2.1.0"];
+
+/// Runs the subcommand.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    ensure!(args.is_empty(), "lake takes no options");
+    let tests = root().join("crates/rovelog-python/engines");
+    let engines: [(&str, Vec<&str>); 2] =
+        [("sail", [&READERS[..], &SAIL].concat()), ("spark", [&READERS[..], &[SPARK]].concat())];
+    for (engine, packages) in engines {
+        println!("--- {engine}");
+        let (python, _) = package::development(engine, &packages)?;
+        run(Command::new(&python)
+            .args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "default", "."])
+            .env("ROVELOG_ENGINE", engine)
+            .current_dir(&tests))?;
+    }
+    Ok(())
+}
