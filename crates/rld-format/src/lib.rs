@@ -167,8 +167,8 @@ mod writer;
 
 use std::ops::Range;
 
-use rovelog_core::partial::{Ranges, refuse};
-use rovelog_core::reader::{Companion, Records, Texts};
+use rovelog_core::partial::Ranges;
+use rovelog_core::reader::{Companion, Records, Texts, refuse};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, RecoverOptions, Recovery, Result, Sliced, Text,
     Topic, TopicId, Usage,

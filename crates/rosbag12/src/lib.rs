@@ -157,8 +157,8 @@ mod writer;
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::partial::{Ranges, refuse};
-use rovelog_core::reader::Texts;
+use rovelog_core::partial::Ranges;
+use rovelog_core::reader::{Texts, refuse};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, RecoverOptions, Recovery, Result,
     Sliced, Topic, TopicId, Usage,

@@ -12,6 +12,7 @@ use rovelog_export::Provenance;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, Status};
+use crate::need::{Need, format};
 use crate::remote::Remote;
 
 /// The log argument of a command.
@@ -33,17 +34,6 @@ pub(crate) struct Input {
     /// The given path; `-` is stdin. Of an address, what may be shown.
     pub(crate) path: PathBuf,
     remote: Option<Remote>,
-}
-
-/// What is read of a remote log.
-pub(crate) enum Need<'a> {
-    /// What its summary needs.
-    Outline,
-    /// The records that the command selects, by its summary.
-    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no log of this build is remote"))]
-    Part(&'a dyn Fn(&AnyLog) -> Result<Select, Failure>),
-    /// All of it.
-    All,
 }
 
 impl Input {
@@ -356,9 +346,4 @@ pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
         }
         None => (name, 0, ""),
     }
-}
-
-/// Returns the id of the format given by the user. `bag` is a common name for ROS bags.
-pub(crate) fn format(context: &Context) -> Option<&str> {
-    context.global.input_format.as_deref().map(|format| if format == "bag" { "rosbag" } else { format })
 }

@@ -12,6 +12,7 @@ mod destination;
 mod failure;
 mod input;
 mod machine;
+mod need;
 mod notices;
 mod outfile;
 mod output;

@@ -6,7 +6,7 @@ use rovelog::{AnyLog, ReadOptions};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::input::Need;
+use crate::need::Need;
 
 /// No remote log can be read, so there is none.
 pub(crate) enum Remote {}

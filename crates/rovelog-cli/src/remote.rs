@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::input::{Need, format};
+use crate::need::{Need, format};
 use crate::text::size;
 
 /// A log of which nine tenths are needed is scanned whole.

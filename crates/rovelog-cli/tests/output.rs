@@ -141,7 +141,7 @@ runs! {
     errors:
         "info none.ulg",
         "info .",
-        "info https://logs.px4.io/download?log=1",
+        "info ftp://logs.px4.io/log.ulg",
         "info ../manifest.toml",
         "info encrypted-container.ulg",
         "info unknown-incompat-bit-1-of-byte-0.ulg",

@@ -8,8 +8,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::Result;
 use crate::scan::Window;
-use crate::{Error, ErrorKind, LogReader, Result, Select};
 
 /// Bytes at the start and at the end of a file that are fetched first.
 pub const END: u64 = 256 << 10;
@@ -143,15 +143,6 @@ impl Seams {
     pub fn touch(&self, at: u64, end: u64) -> bool {
         at == self.start || end == self.end
     }
-}
-
-/// For implementations: the error of a log that is asked for records in parts that were not read.
-pub fn refuse(log: &dyn LogReader, unread: &Unread, select: &Select) -> Option<Error> {
-    if unread.is_empty() || log.needed(select).is_some_and(|needed| needed.is_empty()) {
-        return None;
-    }
-    let why = "these records are in parts of the log that were not read";
-    Some(Error::new(log.format().id, ErrorKind::PartlyRead, None, why))
 }
 
 #[cfg(test)]

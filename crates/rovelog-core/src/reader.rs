@@ -303,6 +303,15 @@ pub trait LogReader: Send + Sync {
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced>;
 }
 
+/// For implementations: the error of a log that is asked for records in parts that were not read.
+pub fn refuse(log: &dyn LogReader, unread: &Unread, select: &Select) -> Option<Error> {
+    if unread.is_empty() || log.needed(select).is_some_and(|needed| needed.is_empty()) {
+        return None;
+    }
+    let why = "these records are in parts of the log that were not read";
+    Some(Error::new(log.format().id, ErrorKind::PartlyRead, None, why))
+}
+
 /// A topic of a log: what is known of it, and the way to its records and columns. It is borrowed
 /// from its log, so that it cannot be used with another.
 #[derive(Clone, Copy)]

@@ -150,6 +150,7 @@ mod row;
 mod scan;
 mod schema;
 mod state;
+mod step;
 mod stream;
 pub mod typed;
 mod usage;
@@ -163,8 +164,8 @@ use std::ops::Range;
 
 #[cfg(feature = "arrow")]
 use arrow_schema::ArrowError;
-use rovelog_core::partial::{Ranges, refuse};
-use rovelog_core::reader::Texts;
+use rovelog_core::partial::Ranges;
+use rovelog_core::reader::{Texts, refuse};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, RecoverOptions, Recovery,
     Result, Signature, Sliced, Topic, TopicId, Usage,

@@ -166,7 +166,8 @@ mod writer;
 use std::io::Write;
 use std::ops::Range;
 
-use rovelog_core::partial::{Ranges, refuse};
+use rovelog_core::partial::Ranges;
+use rovelog_core::reader::refuse;
 
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, RecoverOptions, Recovery, Result,

@@ -11,14 +11,15 @@ use crate::source::{Crate, circles, public_items};
 
 /// Limits for crates with circles or many public items: the maximum of each.
 const LIMITS: &[(&str, usize, usize)] = &[
-    // With `packed`, which was in rosbag12.
-    ("rovelog-core", 0, 415),
+    // With `packed`, which was in rosbag12, and `partial`: logs of which parts are read.
+    ("rovelog-core", 0, 441),
     ("ulog-format", 0, 149),
     ("rld-format", 0, 208),
     // V2.0: the reader and its scanner import the records of chunks, and these the reader.
     ("rosbag12", 0, 130),
     ("vel-format", 0, 185),
-    ("rovelog", 0, 59),
+    // With `outline` and `is_address`, for remote logs.
+    ("rovelog", 0, 61),
     // Plots with themes, flight modes, PDF, and as pages of their own; `parquet_properties`, which
     // the files of lakes have in common with exports.
     ("rovelog-export", 0, 127),

@@ -271,8 +271,8 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     lines.extend(info.data_duration().map(|nanos| ("duration", span_text(nanos))));
     lines.extend(outside(survey).map(|text| ("stale times", text)));
     let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
-    let least = if info.at_least { "at least " } else { "" };
-    let mut records = format!("{least}{} on {}", info.records, count(spoke as u64, "topic"));
+    let bound = if info.at_least { "at least " } else { "" };
+    let mut records = format!("{bound}{} on {}", info.records, count(spoke as u64, "topic"));
     if spoke < survey.topics.len() && !info.at_least {
         let _ = write!(records, "; {} more without records", survey.topics.len() - spoke);
     }

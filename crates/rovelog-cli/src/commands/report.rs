@@ -7,7 +7,8 @@ use rovelog_export::report::{self, ReportOptions};
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
-use crate::input::{LogArg, Need};
+use crate::input::LogArg;
+use crate::need::Need;
 
 const MORE: &str = "\
 The report is one HTML file and loads nothing from the network. The same log always gives the same \

@@ -12,7 +12,7 @@ use self::args::{Target, fitting, target};
 use self::job::{Done, FileDoc, Job};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::Need;
+use crate::need::Need;
 use crate::text::{count, escape};
 use crate::when::{span, within};
 
