@@ -74,7 +74,7 @@ impl RldReader {
             let block = layout.block_at(rows.start / layout.block_rows);
             block..layout.row_at(rows.end - 1) + layout.row as u64
         });
-        self.unread.missing(bytes.collect())
+        self.unread.missing(bytes)
     }
 
     /// Returns the block times without which the times of rows are not known: of blocks spread over
@@ -83,7 +83,7 @@ impl RldReader {
         let Some(last) = layout.blocks(self.rows).checked_sub(1) else { return Vec::new() };
         let samples = (self.info.size / SPACING).clamp(SAMPLES.0, SAMPLES.1).min(last);
         let spread = (0..=samples).map(|i| block_times(layout, i * last / samples.max(1)));
-        let spread = self.unread.missing(spread.collect());
+        let spread = self.unread.missing(spread);
         if !spread.is_empty() {
             return spread;
         }
@@ -92,6 +92,6 @@ impl RldReader {
             let (before, behind) = (pair[0].row / layout.block_rows, pair[1].row / layout.block_rows);
             (behind - before > 1).then(|| block_times(layout, before.midpoint(behind)))
         });
-        self.unread.missing(between.collect())
+        self.unread.missing(between)
     }
 }

@@ -18,6 +18,7 @@ use crate::times::{TimeArgs, Times};
 /// Global options.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Global {
     /// Output format: text, json, ndjson or csv
     #[arg(short, long, global = true, value_enum, value_name = "FORMAT", default_value = "text")]

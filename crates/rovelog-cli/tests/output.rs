@@ -141,7 +141,6 @@ runs! {
     errors:
         "info none.ulg",
         "info .",
-        "info ftp://logs.px4.io/log.ulg",
         "info ../manifest.toml",
         "info encrypted-container.ulg",
         "info unknown-incompat-bit-1-of-byte-0.ulg",

@@ -70,8 +70,8 @@ fn info_of_each_format_is_three_requests_and_a_megabyte() {
         let Some(folder) = real(name) else { continue };
         let server = Server::start(&folder, Way::Ranges);
         let info = json(&["info", "-f", "json", &server.url(file)]);
-        let served = server.served();
-        assert!(served.requests <= 3 && served.bytes <= 1 << 20, "{name}: {served:?}");
+        let sent = server.served();
+        assert!(sent.requests <= 3 && sent.bytes <= 1 << 20, "{name}: {sent:?}");
         let local = json(&["info", "-f", "json", &folder.join(file).to_string_lossy()]);
         for key in ["format", "size", "clock"] {
             assert_eq!(info[key], local[key], "{name}: {key}");
@@ -98,8 +98,8 @@ fn a_window_of_a_gigabyte_moves_less_than_a_hundredth() {
     let server = Server::start(folder.path(), Way::Ranges);
     let info = json(&["info", "-f", "json", &server.url("large.rld")]);
     assert_eq!(info["records"], "16000000");
-    let served = server.served();
-    assert!(served.requests <= 3, "{served:?}");
+    let sent = server.served();
+    assert!(sent.requests <= 3, "{sent:?}");
     let window = ["-S", "+100s", "-E", "+100.01s", "-f", "csv", "--topics", "samples"];
     let output = run(&[&["cat", &server.url("large.rld")][..], &window].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -193,4 +193,13 @@ fn an_output_is_written_to_a_server() {
     let failed = run(&["export", "none.ulg", "-o", &server.url("never.ndjson")]);
     assert_eq!(failed.status.code(), Some(1));
     assert_eq!(server.written("never.ndjson"), None);
+}
+
+#[test]
+fn other_addresses_are_refused() {
+    let output = run(&["info", "ftp://me:secret@127.0.0.1/log.ulg"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("ftp:// are not supported") && said.contains("next: use s3://"), "{said}");
+    assert!(!said.contains("secret"));
 }

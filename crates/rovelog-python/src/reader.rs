@@ -129,7 +129,7 @@ impl Reader {
         let (shape, select) = self.part(topic, part);
         let watch = self.origin.watch.clone();
         let log = self.with(py, &select)?;
-        let id = self.same(py, &log, topic)?;
+        let id = same(py, &log, topic)?;
         self.run(py, || TopicStream::new((log, watch), id, shape, &select))
     }
 
@@ -151,12 +151,6 @@ impl Reader {
         Ok(self.whole.get_or_init(|| whole))
     }
 
-    /// Returns the id of a topic of this log in one that was opened with more of the file.
-    fn same(&self, py: Python<'_>, log: &AnyLog, topic: &Topic) -> PyResult<TopicId> {
-        let found = log.topics().iter().find(|other| other.name == topic.name);
-        found.map(|topic| topic.id).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
-    }
-
     /// Writes a new log made from this one.
     fn rewrite<T: Send>(
         &self,
@@ -175,6 +169,12 @@ impl Reader {
             Ok(done)
         })
     }
+}
+
+/// Returns the id of a topic of this log in one that was opened with more of the file.
+fn same(py: Python<'_>, log: &AnyLog, topic: &Topic) -> PyResult<TopicId> {
+    let found = log.topics().iter().find(|other| other.name == topic.name);
+    found.map(|topic| topic.id).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
 }
 
 fn options(
@@ -420,7 +420,7 @@ impl Reader {
         let (shape, select) = self.part(known, part);
         let large = known.bytes > LARGE || !known.bytes_known;
         let log = self.with(py, &select)?;
-        let id = self.same(py, &log, known)?;
+        let id = same(py, &log, known)?;
         let work = move || {
             let topic = &log.topics()[id.index()];
             let batch = match ulog::table(&log, topic, &select)? {

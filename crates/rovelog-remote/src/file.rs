@@ -144,6 +144,9 @@ impl Copy {
 
 impl fmt::Debug for RemoteFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoteFile").field("path", &self.path).field("unread", &self.unread()).finish()
+        f.debug_struct("RemoteFile")
+            .field("path", &self.path)
+            .field("unread", &self.unread())
+            .finish_non_exhaustive()
     }
 }

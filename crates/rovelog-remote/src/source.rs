@@ -69,7 +69,7 @@ impl Source {
                 if source.first.size == 0 {
                     return Ok((source, 0, Bytes::new()));
                 }
-                return match source.get(&[at..source.first.size]) {
+                return match source.get(std::slice::from_ref(&(at..source.first.size))) {
                     Ok(mut tail) => {
                         let bytes = tail.pop().map(|(_, bytes)| bytes).unwrap_or_default();
                         Ok((source, at, bytes))

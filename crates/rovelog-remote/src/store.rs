@@ -127,7 +127,7 @@ fn retries() -> RetryConfig {
         max_backoff: Duration::from_secs(5),
         base: 2.0,
     };
-    RetryConfig { backoff, max_retries: RETRIES, retry_timeout: Duration::from_secs(60) }
+    RetryConfig { backoff, max_retries: RETRIES, retry_timeout: Duration::from_mins(1) }
 }
 
 /// An error of a builder: something is missing or wrong in the settings.

@@ -192,15 +192,16 @@ fn answer(
         Way::Changes(first) if number >= first => 2,
         _ => 1,
     };
-    let mut head = match range {
+    let head = match range {
         Some(_) => {
             format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{}/{size}\r\n", to - 1)
         }
         None => "HTTP/1.1 200 OK\r\n".to_owned(),
     };
-    head += &format!("ETag: \"v{version}\"\r\nContent-Length: {}\r\n", to - from);
-    head += "Last-Modified: Fri, 01 May 2026 10:00:00 GMT\r\n\r\n";
-    out.write_all(head.as_bytes())?;
+    let length = to - from;
+    let version = format!("ETag: \"v{version}\"\r\nContent-Length: {length}\r\n");
+    out.write_all((head + &version).as_bytes())?;
+    out.write_all(b"Last-Modified: Fri, 01 May 2026 10:00:00 GMT\r\n\r\n")?;
     if method == "HEAD" {
         return Ok(true);
     }
@@ -210,7 +211,7 @@ fn answer(
         }
         return Ok(false);
     }
-    let is_cut = shared.way == Way::Cuts && number % 2 == 0;
+    let is_cut = shared.way == Way::Cuts && number.is_multiple_of(2);
     let len = if is_cut { (to - from) / 2 } else { to - from };
     file.seek(SeekFrom::Start(from))?;
     // Before: who has read the answer asks for the count.

@@ -49,7 +49,7 @@ impl VelReader {
         // Behind the last entry, the messages end where the file does.
         let last = places.last().copied().unwrap_or_default();
         let from = if from >= size { last } else { from };
-        let needed = self.unread.missing(vec![from..to]);
+        let needed = self.unread.missing(std::iter::once(from..to));
         (!needed.is_empty() || self.begins_at(from, select.start)).then_some(needed)
     }
 

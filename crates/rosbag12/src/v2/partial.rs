@@ -59,9 +59,9 @@ impl Scanner {
         let (start, end) = (info.start.nanos(), info.end.nanos());
         for (id, count) in &info.counts {
             let origin = &state.origins[state.ids[0].get(*id)? as usize];
-            let stats = &mut self.tables.connections[origin.connection as usize].stats;
-            stats.count += count;
-            stats.latched += if origin.publisher.latching { *count } else { 0 };
+            let of = &mut self.tables.connections[origin.connection as usize].stats;
+            of.count += count;
+            of.latched += if origin.publisher.latching { *count } else { 0 };
         }
         if !info.counts.is_empty() {
             let span = state.unread_span.get_or_insert((start, end));
