@@ -10,6 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rovelog::{Error, ErrorKind, Result};
+use rovelog_remote::RemoteError;
 
 use crate::words::in_python;
 
@@ -134,6 +135,9 @@ pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr 
     }
     let missing = |path: &str| !std::path::Path::new(path).exists();
     let class = match error.kind {
+        ErrorKind::Io if let Some(error) = error.get_ref().downcast_ref::<RemoteError>() => {
+            if matches!(error, RemoteError::NotFound) { "MissingFileError" } else { "ReadError" }
+        }
         ErrorKind::Io if path.is_some_and(missing) => "MissingFileError",
         ErrorKind::Io => "ReadError",
         ErrorKind::NotThisFormat => "NotALogError",

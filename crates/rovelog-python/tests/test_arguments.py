@@ -8,7 +8,6 @@ import pathlib
 import pickle
 import re
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,7 +18,7 @@ import pytest
 from conftest import ROOT, real_file, stops_at_ctrl_c
 
 import rovelog as rl
-from rovelog import _core, _source
+from rovelog import _core
 from rovelog.compat.pyulog import ULog
 
 
@@ -129,10 +128,9 @@ def test_paths_and_addresses(flight: pathlib.Path, tmp_path: pathlib.Path, monke
     assert rl.convert("~/a b.ulg", "~/out.mcap").files == [str(tmp_path / "out.mcap")]
     rl.open("~/a b.ulg").slice("~/part.ulg")
     assert (tmp_path / "part.ulg").exists() and not pathlib.Path("~").exists()
-    for address in ("s3://bucket/x.ulg", "gs://x/y.bag", "ftp://x/y.ulg"):
-        with pytest.raises(rl.UnsupportedError, match="cannot be opened yet") as caught:
-            rl.open(address)
-        assert caught.value.path == address
+    with pytest.raises(rl.UnsupportedError, match="ftp:// are not supported") as caught:
+        rl.open("ftp://x/y.ulg")
+    assert caught.value.path == "ftp://x/y.ulg"
     with pytest.raises(rl.UnsupportedError, match="on another machine"):
         rl.open("file://server/x.ulg")
     with pytest.raises(rl.MissingFileError):
@@ -160,19 +158,10 @@ class Answers(http.server.BaseHTTPRequestHandler):
         if self.path == "/refused.ulg":
             return self.send_error(403)
         self.send_response(200)
-        length = {"/huge.ulg": 1 << 40, "/cut.ulg": len(self.log)}.get(self.path)
-        if length is not None:
-            self.send_header("Content-Length", str(length))
+        self.send_header("Content-Length", str(len(self.log)))
         self.end_headers()
         if self.path == "/cut.ulg":
             self.wfile.write(self.log[:-100])
-        elif self.path == "/slow.ulg":
-            for at in range(200):
-                self.wfile.write(self.log[at : at + 1])
-                self.wfile.flush()
-                time.sleep(0.05)
-        elif self.path == "/silent.ulg":
-            time.sleep(3)
         else:
             self.wfile.write(self.log)
 
@@ -206,12 +195,11 @@ def test_limits_of_an_address(server: str) -> None:
             rl.open(f"{server}/{name}.ulg", **limits)
 
     fails("missing", "no such file", rl.MissingFileError)
-    fails("refused", "refuses access", rl.MissingFileError)
+    fails("refused", "refuses access")
+    fails("cut", "the server cannot be read|sent")
     fails("good", "100 are allowed", rl.UnreadableError, max_bytes=100)
     with pytest.raises(rl.RovelogError, match="cannot be read|connection"):
         rl.open("http://127.0.0.1:9/x.ulg")
-    with pytest.raises(rl.UnsupportedError, match="ftp://"):
-        rl.open("ftp://127.0.0.1/x.ulg")
 
 
 def test_ctrl_c_while_a_large_topic_is_decoded(tmp_path: pathlib.Path) -> None:

@@ -63,7 +63,16 @@ impl Source {
             Ok((meta, at, tail)) => (meta, at, tail, true),
             // A server without ranges, a store without ranges from the end, or an empty file.
             Err(RemoteError::NoRanges | RemoteError::Failed { .. }) => {
-                let meta = runtime.block_on(within(options.timeout, store.head(&path)))?;
+                let meta = runtime.block_on(async {
+                    match within(options.timeout, store.head(&path)).await {
+                        // Not every server answers that; the start of an answer has the same in it.
+                        Err(RemoteError::Failed { .. }) => {
+                            let answer = store.get_opts(&path, GetOptions::default());
+                            Ok(within(options.timeout, answer).await?.meta)
+                        }
+                        meta => meta,
+                    }
+                })?;
                 let at = meta.size.saturating_sub(END);
                 let source = Self::new(store, path, runtime, options, meta, true);
                 if source.first.size == 0 {

@@ -21,8 +21,8 @@ const WAITING: usize = 2;
 /// Packed bytes of a chunk from which on one is unpacked at a time.
 const LARGE: usize = 32 << 20;
 
-/// Buffers that are kept.
-const BUFFERS: usize = 8;
+/// Buffers that are kept: as many as are in use at once.
+const BUFFERS: usize = THREADS + WAITING;
 
 /// A chunk to unpack.
 #[derive(Clone, Debug)]
