@@ -50,12 +50,25 @@ impl Input {
         Ok(Self { path, remote: None })
     }
 
-    /// Returns all given files, or stdin.
+    /// Returns all given files, the logs in folders and those that match patterns; or stdin.
     pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Self>, Failure> {
-        match paths {
-            [] => Ok(vec![Self::new(None)?]),
-            paths => paths.iter().map(|path| Self::new(Some(path))).collect(),
+        if paths.is_empty() {
+            return Ok(vec![Self::new(None)?]);
         }
+        let mut inputs = Vec::new();
+        for path in paths {
+            if !is_several(path) {
+                inputs.push(Self::new(Some(path))?);
+                continue;
+            }
+            let found = rovelog_scale::find(&[path.to_string_lossy()]);
+            let found = found.map_err(|error| {
+                Failure::failed(error.to_string()).next("name a file, a folder with logs, or a pattern")
+            })?;
+            let found = found.iter().map(|log| Self::new(Some(Path::new(&log.uri))));
+            inputs.extend(found.collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(inputs)
     }
 
     /// Runs `each` for all files. Continues after a failure; the worst outcome wins (1, then 3,
@@ -248,6 +261,12 @@ impl Input {
             .next("leave out --strict to skip damage, or list all of it: rovelog check FILE")
             .at(&self.path))
     }
+}
+
+/// Returns whether a path is a folder, or a pattern and no file.
+fn is_several(path: &Path) -> bool {
+    let is_pattern = || path.to_string_lossy().contains(['*', '?']);
+    path.is_dir() || (is_pattern() && !path.exists() && !rovelog::is_address(path))
 }
 
 /// Reads all bytes of stdin. A device is refused, because it may have no end.

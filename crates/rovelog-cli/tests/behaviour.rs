@@ -5,7 +5,7 @@ mod common;
 use std::io::Read as _;
 use std::process::Stdio;
 
-use common::{code, corpus, run, run_with, stdout};
+use common::{Place, code, corpus, run, run_with, stdout};
 use serde_json::Value;
 
 /// Returns the logs of the corpus with their expected results.
@@ -253,4 +253,26 @@ fn odd_file_names_and_links_are_files_like_others() {
     let output = common::rovelog().arg("info").arg(&path).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(!output.stderr.contains(&0x1b), "the name steers the terminal");
+}
+
+/// Folders and patterns stand for the logs in them, in the order of their paths.
+#[test]
+fn folders_and_patterns_are_their_logs() {
+    let place = Place::new("ulog", &["one-topic.ulg", "arrays-of-all-basic-types.ulg"]);
+    std::fs::write(place.path("notes.txt"), "no log").unwrap();
+    let names = |line: &str| {
+        let output = place.run(line);
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        let documents: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let documents = documents.as_array().unwrap().clone();
+        documents.iter().map(|log| log["file"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let both = names("info . -f json");
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(both[0].ends_with("arrays-of-all-basic-types.ulg") && both[1].ends_with("one-topic.ulg"));
+    assert_eq!(names("info '*.ulg' -f json").len(), 2);
+    assert_eq!(place.run("check .").status.code(), Some(0));
+    let none = place.run("info '*.bag'");
+    assert_eq!(none.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no such file, folder or pattern"));
 }

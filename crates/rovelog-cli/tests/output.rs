@@ -140,7 +140,7 @@ runs! {
         "diff --help";
     errors:
         "info none.ulg",
-        "info .",
+        "cat .",
         "info ../manifest.toml",
         "info encrypted-container.ulg",
         "info unknown-incompat-bit-1-of-byte-0.ulg",

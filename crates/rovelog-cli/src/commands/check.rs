@@ -27,7 +27,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files; - for stdin
+    /// Log files, folders and patterns ('*.ulg'); - for stdin
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

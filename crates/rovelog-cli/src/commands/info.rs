@@ -34,7 +34,7 @@ const MOST_OUTSIDE: usize = 5;
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files; - for stdin
+    /// Log files, folders and patterns ('*.ulg'); - for stdin
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print one value by its JSON key, e.g. start, format.name or topics.imu/0.count

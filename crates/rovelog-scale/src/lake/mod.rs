@@ -1,10 +1,12 @@
 //! Lakes: Parquet files of many logs, one table for each topic.
 //!
-//!     LAKE/ulog/vehicle_attitude/month=2026-05/<pack>-<columns>.parquet
-//!     LAKE/_logs/<pack>.parquet         a row for each log
-//!     LAKE/_text/month=2026-05/...      console lines of all logs
-//!     LAKE/_events/month=2026-05/...    events of PX4
-//!     LAKE/_rovelog/                    staging, lock, columns of tables, quarantine
+//! ```text
+//! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>-<columns>.parquet
+//! LAKE/_logs/<pack>.parquet         a row for each log
+//! LAKE/_text/month=2026-05/...      console lines of all logs
+//! LAKE/_events/month=2026-05/...    events of PX4
+//! LAKE/_rovelog/                    staging, lock, columns of tables, quarantine
+//! ```
 //!
 //! Logs are added in packs of about 128 MB. The files of a pack are named by the content of its
 //! logs, and its file in `_logs` is written last: with it, the pack is in the lake. So a program
