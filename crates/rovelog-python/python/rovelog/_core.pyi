@@ -145,7 +145,7 @@ class Reader:
         types: str | PathLike[str] | None = None,
         max_unpacked: int | None = None,
         msgs: str | PathLike[str] | None = None,
-        storage: Sequence[tuple[str, str]] = (),
+        storage: Sequence[tuple[str, str]] = ...,
         max_bytes: int | None = None,
     ) -> Reader: ...
     def whole(self) -> Reader: ...
