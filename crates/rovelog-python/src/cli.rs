@@ -1,6 +1,7 @@
 //! The command line inside the package, and the comparison of its `diff`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use rovelog_cli::Ignored;
@@ -11,6 +12,10 @@ use crate::reader::Reader;
 /// Runs the command line. Returns the exit code.
 #[pyfunction]
 pub(crate) fn main(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
+    let interpreter: Option<PathBuf> = py.import("sys")?.getattr("executable")?.extract()?;
+    if let Some(interpreter) = interpreter.filter(|path| !path.as_os_str().is_empty()) {
+        rovelog_cli::runs_in(interpreter);
+    }
     errors::run(py, || rovelog_cli::run(args))
 }
 

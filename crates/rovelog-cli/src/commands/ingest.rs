@@ -166,10 +166,11 @@ fn worker(program: Option<&Path>) -> Result<Worker, Failure> {
     if let Some(program) = program {
         return Ok(Worker { program: program.to_owned(), arguments: serve.to_vec() });
     }
+    if let Some(python) = crate::INTERPRETER.get() {
+        let module = ["-m", "rovelog"].map(str::to_owned);
+        return Ok(Worker { program: python.clone(), arguments: [module, serve].concat() });
+    }
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot start workers: {error}")))?;
-    let name = program.file_stem().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let python =
-        if name.starts_with("python") { vec!["-m".to_owned(), "rovelog".to_owned()] } else { Vec::new() };
-    Ok(Worker { program, arguments: [python, serve.to_vec()].concat() })
+    Ok(Worker { program, arguments: serve.to_vec() })
 }

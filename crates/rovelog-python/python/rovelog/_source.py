@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import os
 import re
 from collections.abc import Mapping
@@ -56,8 +59,10 @@ def reader(
         raise TypeError(f"a log is a path, bytes or a binary file object, not {type(f).__name__}")
     name = getattr(f, "name", None)
     name = name if isinstance(name, str) else None
-    # What is in memory, and what cannot seek, is read whole.
-    parts = not isinstance(f, io.BytesIO) and getattr(f, "seekable", bool)()
+    # Files of this machine may be closed after this, and what is in memory, what cannot seek and what
+    # is decompressed gains nothing: they are read whole.
+    whole = isinstance(f, (io.BytesIO, io.BufferedReader, bz2.BZ2File, gzip.GzipFile, lzma.LZMAFile))
+    parts = not whole and getattr(f, "seekable", bool)()
     data = f.read(0) if parts else f.read()
     if not isinstance(data, bytes):
         raise TypeError("the file object gives text: open it with mode 'rb'")
