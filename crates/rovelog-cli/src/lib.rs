@@ -11,6 +11,7 @@ mod context;
 mod destination;
 mod failure;
 mod input;
+mod interpreter;
 mod machine;
 mod need;
 mod notices;
@@ -33,22 +34,11 @@ mod velodyne;
 mod when;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use clap::CommandFactory as _;
 
 pub use commands::diff::{Ignored, diff};
-
-/// The interpreter whose package this command line is part of.
-static INTERPRETER: OnceLock<PathBuf> = OnceLock::new();
-
-/// Says that this command line is part of the Python package: programs that it starts are this
-/// interpreter, which knows where the package is.
-pub fn runs_in(interpreter: PathBuf) {
-    // It does not change while the process runs.
-    let _ = INTERPRETER.set(interpreter);
-}
+pub use interpreter::runs_in;
 
 /// Runs the command line with `args`, the program's name first. Returns the exit code.
 ///

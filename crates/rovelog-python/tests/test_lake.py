@@ -58,7 +58,7 @@ def snippets(kind: str) -> list[str]:
 
 def test_the_guide_finds_the_sag_of_a_vehicle(place: pathlib.Path) -> None:
     for query in snippets("duckdb"):
-        found = duckdb.sql(query).fetchall()
+        found = duckdb.sql(query).pl().rows()
         assert [(round(lowest, 4), round(sag, 4)) for _, _, lowest, sag in found] == [(13.5, 2.5), (15.0, 1.0)]
     for snippet in snippets("polars"):
         names: dict[str, Any] = {}

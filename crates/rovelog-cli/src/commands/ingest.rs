@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
+use crate::interpreter::INTERPRETER;
 use crate::text::{count, escape, parse_size, size};
 
 const MORE: &str = "\
@@ -166,7 +167,7 @@ fn worker(program: Option<&Path>) -> Result<Worker, Failure> {
     if let Some(program) = program {
         return Ok(Worker { program: program.to_owned(), arguments: serve.to_vec() });
     }
-    if let Some(python) = crate::INTERPRETER.get() {
+    if let Some(python) = INTERPRETER.get() {
         let module = ["-m", "rovelog"].map(str::to_owned);
         return Ok(Worker { program: python.clone(), arguments: [module, serve].concat() });
     }
