@@ -165,7 +165,8 @@ fn a_killed_worker_is_started_again() {
     let place = Place::new();
     let whole = place.lake("whole");
     place.add(&whole, &[]);
-    let once = "if mkdir \"$DIR/once\" 2>/dev/null || mkdir \"$DIR/twice\" 2>/dev/null";
+    // A second kill could be of the same logs, which would then be left alone.
+    let once = "if mkdir \"$DIR/once\" 2>/dev/null";
     let scripts = [
         ("before", format!("{once}; then kill -9 $$; fi\n\"$ROVELOG\" \"$@\" <&3")),
         (
@@ -182,9 +183,7 @@ fn a_killed_worker_is_started_again() {
         assert_eq!(output.status.code(), Some(3), "{}", text(&output));
         assert!(text(&output).contains("a worker ended (signal: 9 (SIGKILL))"), "{name}: {}", text(&output));
         assert_same(&lake, &whole);
-        for mark in ["once", "twice"] {
-            fs::remove_dir(place.folder.path().join(mark)).expect("both kills happened");
-        }
+        fs::remove_dir(place.folder.path().join("once")).expect("the kill happened");
     }
 }
 
