@@ -206,17 +206,12 @@ impl Input {
             return Ok((log, sha256));
         }
         let mut sha256 = None;
-        let opened = match (self.is_stdin(), format(context)) {
-            (false, None) => rovelog::open_with(&self.path, options),
-            (false, Some(format)) => rovelog::open_as(format, &self.path, options),
-            (true, format) => {
-                let bytes = stdin().map_err(|error| Failure::from(error).at(&self.path))?;
-                sha256 = hash.then(|| rovelog_export::sha256(&bytes[..]).unwrap_or_default());
-                match format {
-                    None => rovelog::from_bytes(bytes.into(), options),
-                    Some(format) => rovelog::from_bytes_as(format, bytes.into(), options),
-                }
-            }
+        let opened = if self.is_stdin() {
+            let bytes = stdin().map_err(|error| Failure::from(error).at(&self.path))?;
+            sha256 = hash.then(|| rovelog_export::sha256(&bytes[..]).unwrap_or_default());
+            rovelog::from_bytes_as(format(context), bytes.into(), options)
+        } else {
+            rovelog::open_as(format(context), &self.path, options)
         };
         let log = opened.map_err(|error| Failure::from(error).at(&self.path))?;
         self.refuse_damage(log.diagnostics(), context)?;
@@ -240,12 +235,9 @@ impl Input {
 
     /// Opens stdin as a stream.
     pub(crate) fn stream(&self, context: &Context) -> Result<Box<dyn LogStream>, Failure> {
-        let (stdin, options) = (Box::new(std::io::stdin()), &context.options);
-        match format(context) {
-            None => rovelog::open_stream(stdin, options),
-            Some(format) => rovelog::open_stream_as(format, stdin, options),
-        }
-        .map_err(|error| Failure::from(error).at(&self.path))
+        let stdin = Box::new(std::io::stdin());
+        let opened = rovelog::open_stream_as(format(context), stdin, &context.options);
+        opened.map_err(|error| Failure::from(error).at(&self.path))
     }
 
     /// With `--strict`, the first loss is a failure.

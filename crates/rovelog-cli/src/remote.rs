@@ -1,6 +1,5 @@
 //! Remote logs: what a command needs of them is fetched by ranges, into a file with holes.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rovelog::core::partial::Ranges as _;
@@ -12,12 +11,6 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::need::{Need, format};
 use crate::text::size;
-
-/// A log of which nine tenths are needed is scanned whole.
-const MOST: (u64, u64) = (9, 10);
-
-/// Rounds of asking a log what it still needs. Each round halves what is unknown, or ends.
-const ROUNDS: usize = 64;
 
 /// A remote log.
 pub(crate) struct Remote {
@@ -97,33 +90,17 @@ fn open(
         }
         Need::Part(select) => select,
     };
-    let why = "parts of this log are not found without reading all of it";
-    for _ in 0..ROUNDS {
-        let log = match opened(file, context, options) {
-            Err(error) if error.kind == ErrorKind::PartlyRead => break,
-            log => log?,
-        };
-        let Some(needed) = log.needed(&select(&log)?) else { break };
-        if needed.is_empty() {
-            return Ok(log);
-        }
-        let len = |range: &Range<u64>| range.end - range.start;
-        if needed.iter().map(len).sum::<u64>() / MOST.0 >= file.size() / MOST.1 {
-            let why = "this needs most of the log".to_owned();
-            return scan(file, context, options, why);
-        }
-        file.fetch(&needed)?;
+    let needed = |log: &AnyLog| Ok::<_, Failure>(log.needed(&select(log)?));
+    match file.fetch_until(|| opened(file, context, options), needed)? {
+        Some(log) => Ok(log),
+        None => scan(file, context, options, "this needs most of the log, or all of it".to_owned()),
     }
-    scan(file, context, options, why.to_owned())
 }
 
 fn opened(file: &RemoteFile, context: &Context, options: &ReadOptions) -> Result<AnyLog, Error> {
     let mut options = options.clone();
     options.unread = file.unread();
-    match format(context) {
-        None => rovelog::open_with(file.path(), &options),
-        Some(format) => rovelog::open_as(format, file.path(), &options),
-    }
+    rovelog::open_as(format(context), file.path(), &options)
 }
 
 /// Fetches all of the log, if the user allows that; `why` says why nothing less will do.

@@ -95,53 +95,42 @@ impl Unread {
         wanted.into_iter().filter(|range| self.touches(range)).collect()
     }
 
-    /// Returns the windows in which a log is scanned from its start, one after the other: each ends
-    /// where the next unread range starts, which comes with it.
-    pub fn windows<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (Window<'a>, Option<Range<u64>>)> {
+    /// Returns the windows in which a log is scanned from its start, one after the other, each with
+    /// its ends: it ends where the next unread range starts. There is at least one.
+    pub fn windows<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (Window<'a>, Seams)> {
         let within = |at: u64| usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
-        let last = self.0.last().is_none_or(|last| within(last.end) < bytes.len());
-        let parts: Vec<_> = self.0.iter().cloned().map(Some).chain(last.then_some(None)).collect();
-        parts.into_iter().map(move |unread| {
-            let end = unread.as_ref().map_or(bytes.len(), |range| within(range.start));
-            (Window::whole(&bytes[..end]), unread)
-        })
+        let starts = std::iter::once(None).chain(self.0.iter().map(|unread| Some(unread.end)));
+        let ends = self.0.iter().map(|unread| Some(unread.start)).chain([None]);
+        let parts: Vec<_> = starts.zip(ends).map(|(start, end)| Seams { start, end }).collect();
+        // Nothing is behind a last range that was not read.
+        let has_bytes = move |seams: &Seams| seams.start.is_none_or(|start| within(start) < bytes.len());
+        parts
+            .into_iter()
+            .filter(has_bytes)
+            .map(move |seams| (Window::whole(&bytes[..seams.end.map_or(bytes.len(), within)]), seams))
     }
 }
 
 /// The ends of the part of a log that is being scanned, where other parts were not read. What
 /// touches them may belong to a record that is read in part, so nothing can be said about it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seams {
-    start: u64,
-    end: u64,
-}
-
-impl Default for Seams {
-    fn default() -> Self {
-        Self { start: u64::MAX, end: u64::MAX }
-    }
+    /// Where the part starts, behind bytes that were not read; `None` at the start of the file.
+    pub start: Option<u64>,
+    /// Where the part ends, before bytes that were not read; `None` at the end of the file.
+    pub end: Option<u64>,
 }
 
 impl Seams {
-    /// The scan goes on at `at`, behind bytes that were not read.
-    pub fn resume(&mut self, at: u64) {
-        self.start = at;
-    }
-
-    /// The scan comes to the end of a window that `next`, an unread range, follows.
-    pub fn pause(&mut self, next: Option<&Range<u64>>) {
-        self.end = next.map_or(u64::MAX, |next| next.start);
-    }
-
     /// Returns whether the part ends at `at`, and the file does not.
     pub fn is_pause(&self, at: u64) -> bool {
-        at == self.end
+        self.end == Some(at)
     }
 
     /// Returns whether bytes in which no record was found may be part of one that was not read
     /// whole.
     pub fn touch(&self, at: u64, end: u64) -> bool {
-        at == self.start || end == self.end
+        self.start == Some(at) || self.end == Some(end)
     }
 }
 
@@ -166,10 +155,11 @@ mod tests {
         let bytes = [0; 100];
         let ends = |read: &[Range<u64>]| {
             let unread = Unread::behind(100, read);
-            unread.windows(&bytes).map(|(window, next)| (window.end(), next)).collect::<Vec<_>>()
+            unread.windows(&bytes).map(|(window, seams)| (window.end(), seams)).collect::<Vec<_>>()
         };
-        assert_eq!(ends(&[0..10, 90..100]), [(10, Some(10..90)), (100, None)]);
-        assert_eq!(ends(&[0..10, 5..10]), [(10, Some(10..100))]);
-        assert_eq!(ends(&[0..50, 50..100]), [(100, None)]);
+        let seams = |start, end| Seams { start, end };
+        assert_eq!(ends(&[0..10, 90..100]), [(10, seams(None, Some(10))), (100, seams(Some(90), None))]);
+        assert_eq!(ends(&[0..10, 5..10]), [(10, seams(None, Some(10)))]);
+        assert_eq!(ends(&[0..50, 50..100]), [(100, seams(None, None))]);
     }
 }

@@ -231,10 +231,8 @@ impl Reader {
     ) -> PyResult<Self> {
         let (bytes, options) = (Bytes::from_owner(data), options(py, types, max_unpacked, msgs)?);
         let memory = Some(bytes.clone());
-        let log = errors::run_on(py, name.as_deref(), || match &format {
-            None => rovelog::from_bytes(bytes, &options),
-            Some(format) => rovelog::from_bytes_as(format, bytes, &options),
-        })?;
+        let open = || rovelog::from_bytes_as(format.as_deref(), bytes, &options);
+        let log = errors::run_on(py, name.as_deref(), open)?;
         Ok(Self::new(log, Origin::named(name), memory))
     }
 

@@ -7,11 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rovelog::core::partial::Ranges as _;
-use rovelog::{AnyLog, ErrorKind, ReadOptions, Result, Select};
+use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
 use rovelog_remote::{Address, Options, Origin, RemoteError, RemoteFile, Take};
-
-/// Rounds of asking a log what it still needs. Each round halves what is unknown, or ends.
-const ROUNDS: usize = 64;
 
 /// Bytes that are read of a file object at once.
 const PIECE: u64 = 8 << 20;
@@ -54,16 +51,19 @@ impl Parts {
     /// Returns the log with all that the selected records need.
     pub(crate) fn with(&self, select: &Select) -> Result<Arc<AnyLog>> {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..ROUNDS {
-            let Some(needed) = log.needed(select) else { break };
-            if needed.is_empty() {
-                return Ok(Arc::clone(&log));
+        let mut known = Some(Arc::clone(&log));
+        let open = || match known.take() {
+            Some(log) => Ok(log),
+            None => opened(&self.file, self.format.as_deref(), &self.options).map(Arc::new),
+        };
+        match self.file.fetch_until(open, |log| Ok::<_, Error>(log.needed(select)))? {
+            Some(with) => *log = with,
+            None => {
+                drop(log);
+                return self.whole();
             }
-            self.file.fetch(&needed)?;
-            *log = Arc::new(opened(&self.file, self.format.as_deref(), &self.options)?);
         }
-        drop(log);
-        self.whole()
+        Ok(Arc::clone(&log))
     }
 
     /// Returns the log with all that is in it.
@@ -80,10 +80,7 @@ impl Parts {
 fn opened(file: &RemoteFile, format: Option<&str>, options: &ReadOptions) -> Result<AnyLog> {
     let mut options = options.clone();
     options.unread = file.unread();
-    match format {
-        None => rovelog::open_with(file.path(), &options),
-        Some(format) => rovelog::open_as(format, file.path(), &options),
-    }
+    rovelog::open_as(format, file.path(), &options)
 }
 
 /// Opens a file at an address: the file, and the address without secrets.

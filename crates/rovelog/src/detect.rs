@@ -9,6 +9,7 @@ use rovelog_core::{Error, ErrorKind, FormatInfo, Result};
 
 use crate::FORMATS;
 use crate::formats::OURS;
+use crate::magic;
 
 /// Result of detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,15 +75,15 @@ static OTHERS: &[Sign] = &[
         "rovelog writes MCAP and does not read it; inspect it with: mcap info FILE",
         &[b"\x89MCAP0\r\n"],
     ),
-    foreign("gzip", "unpack it first: gzip -dc < FILE > log", &[b"\x1f\x8b"]),
+    foreign("gzip", "unpack it first: gzip -dc < FILE > log", &[magic::GZIP]),
     foreign(
         "bzip2",
         "unpack it first: bzip2 -dc < FILE > log",
         &[b"BZh1", b"BZh2", b"BZh3", b"BZh4", b"BZh5", b"BZh6", b"BZh7", b"BZh8", b"BZh9"],
     ),
-    foreign("xz", "unpack it first: xz -dc < FILE > log", &[b"\xfd7zXZ\0"]),
-    foreign("zstd", "unpack it first: zstd -dc < FILE > log", &[b"\x28\xb5\x2f\xfd"]),
-    foreign("lz4", "unpack it first: lz4 -dc < FILE > log", &[b"\x04\x22\x4d\x18"]),
+    foreign("xz", "unpack it first: xz -dc < FILE > log", &[magic::XZ]),
+    foreign("zstd", "unpack it first: zstd -dc < FILE > log", &[magic::ZSTD]),
+    foreign("lz4", "unpack it first: lz4 -dc < FILE > log", &[magic::LZ4]),
     foreign("a zip archive", "unpack it first", &[b"PK\x03\x04", b"PK\x05\x06"]),
     foreign("a 7-Zip archive", "unpack it first", &[b"7z\xbc\xaf\x27\x1c"]),
     foreign("HDF5", "read HDF5 with h5dump", &[b"\x89HDF\r\n\x1a\n"]),

@@ -92,7 +92,7 @@
 //!   a message; [`open_watched`] turns it into an error. Without the feature, every file is read
 //!   whole.
 //! - `rosbag` (default): ROS 1 bags: V2.0, V1.2 and earlier.
-//! - `compressed` (default): bags that are compressed as a whole, `.bag.gz` and `.bag.bz2`.
+//! - `compressed` (default): logs that are compressed as a whole by gzip, bzip2, xz, zstd or lz4.
 //! - `ulog` (default): PX4 flight logs.
 //! - `events` (default): texts of PX4 events, from the definitions in the log.
 //! - `rld` (default): power and sensor logs of the RocketLogger.
@@ -101,6 +101,7 @@
 
 mod detect;
 mod formats;
+mod magic;
 #[cfg(feature = "mmap")]
 mod mmap;
 mod open;

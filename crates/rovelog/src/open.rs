@@ -36,12 +36,17 @@ pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog
     opened(path.as_ref(), None, options, &mut Watch::default())
 }
 
-/// Opens a log of a known format without looking at its magic number; `format` is the id.
+/// Opens a log of a known format without looking at its magic number. `format` is its id; `None`
+/// detects the format.
 ///
 /// # Errors
 /// Returns the errors of [`open_with`].
-pub fn open_as(format: &str, path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
-    opened(path.as_ref(), Some(format), options, &mut Watch::default())
+pub fn open_as<'a>(
+    format: impl Into<Option<&'a str>>,
+    path: impl AsRef<Path>,
+    options: &ReadOptions,
+) -> Result<AnyLog> {
+    opened(path.as_ref(), format.into(), options, &mut Watch::default())
 }
 
 /// Opens a log that may be shortened by another program while it is read: its bytes then become
@@ -147,25 +152,25 @@ pub fn outline(file: &dyn Ranges, format: Option<&str>) -> Result<bool> {
 /// # Errors
 /// Returns an error if the bytes are not a log of a built-in format, or the format refuses them.
 pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
-    from_memory(bytes, None, options)
+    from_bytes_as(None, bytes, options)
 }
 
-/// Opens a log in memory. `format` is an id; `None` detects the format.
-fn from_memory(bytes: Bytes, format: Option<&str>, options: &ReadOptions) -> Result<AnyLog> {
+/// Opens a log in memory of a known format without looking at its magic number. `format` is its id;
+/// `None` detects the format. One that is compressed as a whole is decompressed.
+///
+/// # Errors
+/// Returns the errors of [`from_bytes`], and an error if the format is not built in.
+pub fn from_bytes_as<'a>(
+    format: impl Into<Option<&'a str>>,
+    bytes: Bytes,
+    options: &ReadOptions,
+) -> Result<AnyLog> {
+    let format = format.into();
     match accept(&bytes[..bytes.len().min(PROBE_LEN)], format)? {
         Accepted::Log(format) => from_known(format, bytes, options),
         #[cfg(feature = "compressed")]
         Accepted::Packed(compression) => unpacked(compression, &bytes, format, options, from_known),
     }
-}
-
-/// Opens a log in memory of a known format without looking at its magic number; `format` is the id.
-/// One that is compressed as a whole is decompressed.
-///
-/// # Errors
-/// Returns an error if the format is not built in, or refuses the bytes.
-pub fn from_bytes_as(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
-    from_memory(bytes, Some(format), options)
 }
 
 /// Reads a log from a pipe: one pass, bounded memory, records in file order.
@@ -174,27 +179,20 @@ pub fn from_bytes_as(format: &str, bytes: Bytes, options: &ReadOptions) -> Resul
 /// Returns an error if the input cannot be read, is not a log of a built-in format, or the format
 /// refuses it.
 pub fn open_stream(input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
-    from_pipe(input, None, options)
+    open_stream_as(None, input, options)
 }
 
-/// Reads a log of a known format from a pipe without looking at its magic number; `format` is the
-/// id.
+/// Reads a log of a known format from a pipe without looking at its magic number. `format` is its
+/// id; `None` detects the format.
 ///
 /// # Errors
-/// Returns an error if the format is not built in, or refuses the input.
-pub fn open_stream_as(
-    format: &str,
-    input: Box<dyn Read + Send>,
-    options: &ReadOptions,
-) -> Result<Box<dyn LogStream>> {
-    from_pipe(input, Some(format), options)
-}
-
-fn from_pipe(
+/// Returns the errors of [`open_stream`], and an error if the format is not built in.
+pub fn open_stream_as<'a>(
+    format: impl Into<Option<&'a str>>,
     mut input: Box<dyn Read + Send>,
-    format: Option<&str>,
     options: &ReadOptions,
 ) -> Result<Box<dyn LogStream>> {
+    let format = format.into();
     let head = head(&mut input).map_err(|error| Error::io("rovelog", error))?;
     let accepted = accept(&head, format)?;
     let input = Box::new(io::Cursor::new(head).chain(input));

@@ -68,55 +68,51 @@ impl Scanned {
         let start = scanner.clock.now;
         let mut index = Index::new(start, scanner.clock.data_end);
         let mut described = Vec::new();
-        let mut windows = unread.windows(bytes);
-        let (mut window, mut next) = windows.next().unwrap_or((Window::whole(bytes), None));
-        scanner.seams.pause(next.as_ref());
-        loop {
-            scanner.rows(window, |_, row| {
-                let stats = summary.stats(row.series);
-                index.row(row.at, row.series, row.micros, row.before, stats.seen());
-                stats.row(row.at, row.len, Some(row.micros));
-            });
-            // The window is the whole file, so there is never more to ask for.
-            match scanner.step(window).expect("the window reaches the end of the file") {
-                Step::Row { at, shape, time, before, .. } => {
-                    let row = row_bytes(bytes, at).expect("a valid row is whole");
-                    if shape.is_narrow() {
-                        index.join();
+        for (window, seams) in unread.windows(bytes) {
+            scanner.enter(seams);
+            loop {
+                scanner.rows(window, |_, row| {
+                    let stats = summary.stats(row.series);
+                    index.row(row.at, row.series, row.micros, row.before, stats.seen());
+                    stats.row(row.at, row.len, Some(row.micros));
+                });
+                // The window is the whole file, so there is never more to ask for.
+                match scanner.step(window).expect("the window reaches the end of the file") {
+                    Step::Row { at, shape, time, before, .. } => {
+                        let row = row_bytes(bytes, at).expect("a valid row is whole");
+                        if shape.is_narrow() {
+                            index.join();
+                        }
+                        let stats = summary.stats(shape.series);
+                        let order = time.in_order_micros(scanner.clock.now);
+                        index.row(at, shape.series, order, before, stats.seen());
+                        stats.row(at, row.len(), time.micros());
+                        if shape.flags & RowShape::UTC != 0 {
+                            summary.gps_row(&scanner.definitions, shape, row);
+                        }
                     }
-                    let stats = summary.stats(shape.series);
-                    let order = time.in_order_micros(scanner.clock.now);
-                    index.row(at, shape.series, order, before, stats.seen());
-                    stats.row(at, row.len(), time.micros());
-                    if shape.flags & RowShape::UTC != 0 {
-                        summary.gps_row(&scanner.definitions, shape, row);
+                    Step::Message { at, msg_type, .. } => {
+                        let message =
+                            valid_message(&bytes[usize::try_from(at).expect("within the bytes at hand")..]);
+                        let in_data = scanner.definitions.in_data;
+                        summary.message(msg_type, &message, in_data);
+                        if matches!(
+                            msg_type,
+                            kind::INFO | kind::MULTI_INFO | kind::PARAMETER | kind::DEFAULT_PARAMETER
+                        ) {
+                            let section = if in_data {
+                                Section::Data(scanner.clock.now())
+                            } else {
+                                Section::Definitions
+                            };
+                            described.push((at, section));
+                        }
                     }
+                    // Data without a usable subscription is framed correctly: a second pass passes it by itself.
+                    Step::Lost { rule, .. } if rule.name == "unknown_id" || rule.name == "undecodable" => {}
+                    Step::Lost { at, end, .. } | Step::Unread { at, end } => index.blocks.skip(at..end),
+                    Step::End => break,
                 }
-                Step::Message { at, msg_type, .. } => {
-                    let message =
-                        valid_message(&bytes[usize::try_from(at).expect("within the bytes at hand")..]);
-                    let in_data = scanner.definitions.in_data;
-                    summary.message(msg_type, &message, in_data);
-                    if matches!(
-                        msg_type,
-                        kind::INFO | kind::MULTI_INFO | kind::PARAMETER | kind::DEFAULT_PARAMETER
-                    ) {
-                        let section =
-                            if in_data { Section::Data(scanner.clock.now()) } else { Section::Definitions };
-                        described.push((at, section));
-                    }
-                }
-                // Data without a usable subscription is framed correctly: a second pass passes it by itself.
-                Step::Lost { rule, .. } if rule.name == "unknown_id" || rule.name == "undecodable" => {}
-                Step::Lost { at, end, .. } | Step::Unread { at, end } => index.blocks.skip(at..end),
-                Step::End => match (next.take(), windows.next()) {
-                    (Some(unread), Some(part)) => {
-                        (window, next) = part;
-                        scanner.resume(unread.end);
-                        scanner.seams.pause(next.as_ref());
-                    }
-                    _ => break,
-                },
             }
         }
         index.finish(&scanner.definitions, bytes.len() as u64);

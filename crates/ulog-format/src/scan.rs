@@ -62,7 +62,7 @@ pub(crate) struct Scanner {
     /// Bytes of definitions parsed only to look ahead.
     used: u64,
     /// The ends of the part that is scanned, of a log of which parts are read.
-    pub(crate) seams: Seams,
+    seams: Seams,
 }
 
 impl Scanner {
@@ -119,9 +119,11 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// Goes on with the first valid message at `at` or later; what was before was not read.
-    pub(crate) fn resume(&mut self, at: u64) {
-        self.seams.resume(at);
+    /// Enters a part of the log. Behind bytes that were not read, the scan goes on with the first
+    /// valid message.
+    pub(crate) fn enter(&mut self, seams: Seams) {
+        self.seams = seams;
+        let Some(at) = seams.start else { return };
         self.candidates.retain(|candidate| *candidate > at);
         (self.at, self.last_row) = (at, None);
         self.damage = Some(Damage { start: at, due: None, scan: Scan::from(at) });

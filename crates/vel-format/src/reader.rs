@@ -97,8 +97,8 @@ impl VelReader {
         let types = Arc::new(Types::parse(&options.declarations)?);
         let rules = Rules { options: options.clone(), types, salvage };
         let file = bytes.clone();
-        let mut windows = rules.options.unread.windows(&file);
-        let (mut window, mut next) = windows.next().unwrap_or((Window::whole(&file), None));
+        let mut windows = rules.options.unread.windows(&file).peekable();
+        let window = windows.peek().map_or(Window::whole(&file), |(window, _)| *window);
         let mut scanner = match Scanner::start(window, &rules) {
             Ok(scanner) => scanner,
             Err(NoStart::Refused(error)) => return Err(error),
@@ -107,32 +107,27 @@ impl VelReader {
         if !scanner.start.magic && scanner.start.evidence.exact == 0 {
             return Err(VelError::NotVel);
         }
-        scanner.seams.pause(next.as_ref());
         let mut summary = Summary::new(&scanner);
         let (mut entries, mut parts) = (Vec::new(), Vec::new());
         let mut sorted = true;
         let mut last = i64::MIN;
-        loop {
-            // The window is the whole file, so the scanner never requests more.
-            match scanner.step(window).expect("the window reaches the end of the file") {
-                Step::Message { at, end, nanos, fit } => {
-                    let message = view(window, at, end, nanos);
-                    let series = summary.message(&mut scanner, &message, fit);
-                    let (topic, seq) = series.unwrap_or((NO_TOPIC, 0));
-                    let seq = u32::try_from(seq).unwrap_or(u32::MAX);
-                    entries.push(Entry { at, nanos, topic, seq });
-                    sorted &= last <= nanos;
-                    last = nanos;
-                }
-                Step::End => match (next.take(), windows.next()) {
-                    (Some(unread), Some(part)) => {
-                        (window, next) = part;
-                        scanner.resume(unread.end);
-                        scanner.seams.pause(next.as_ref());
+        for (window, seams) in windows {
+            scanner.enter(seams);
+            loop {
+                // The window is the whole file, so the scanner never requests more.
+                match scanner.step(window).expect("the window reaches the end of the file") {
+                    Step::Message { at, end, nanos, fit } => {
+                        let message = view(window, at, end, nanos);
+                        let series = summary.message(&mut scanner, &message, fit);
+                        let (topic, seq) = series.unwrap_or((NO_TOPIC, 0));
+                        let seq = u32::try_from(seq).unwrap_or(u32::MAX);
+                        entries.push(Entry { at, nanos, topic, seq });
+                        sorted &= last <= nanos;
+                        last = nanos;
                     }
-                    _ => break,
-                },
-                step => parts.extend(summary.part(&step)),
+                    Step::End => break,
+                    step => parts.extend(summary.part(&step)),
+                }
             }
         }
         let (index, meaning) = summary.finish(&mut scanner);

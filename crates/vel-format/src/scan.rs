@@ -96,7 +96,7 @@ pub(crate) struct Scanner {
     behind: Option<Behind>,
     done: bool,
     /// The ends of the part that is scanned, of a log of which parts are read.
-    pub(crate) seams: Seams,
+    seams: Seams,
 }
 
 impl Scan for Scanner {
@@ -183,9 +183,11 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// Goes on with the first valid message at `at` or later; what was before was not read.
-    pub(crate) fn resume(&mut self, at: u64) {
-        self.seams.resume(at);
+    /// Enters a part of the log. Behind bytes that were not read, the scan goes on with the first
+    /// valid message.
+    pub(crate) fn enter(&mut self, seams: Seams) {
+        self.seams = seams;
+        let Some(at) = seams.start else { return };
         (self.at, self.done, self.tail) = (at, false, None);
         self.damage = Some(Damage { start: at, next: at, cut: false });
     }

@@ -4,6 +4,8 @@ use std::io::{self, ErrorKind};
 
 use rovelog_core::Error;
 
+use crate::magic;
+
 /// Largest window that compressed data may ask for, in KiB: twice what `xz -9` asks for, and what
 /// `zstd -d` allows by default.
 pub(super) const WINDOW_KIB: u32 = 128 << 10;
@@ -11,15 +13,15 @@ pub(super) const WINDOW_KIB: u32 = 128 << 10;
 /// A compression of whole files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// RFC 1952: `1f 8b`.
+    /// RFC 1952.
     Gzip,
-    /// `BZh`.
+    /// The files of bzip2.
     Bzip2,
-    /// `fd 37 7a 58 5a 00`.
+    /// The .xz file format.
     Xz,
-    /// RFC 8878: `28 b5 2f fd`.
+    /// RFC 8878.
     Zstd,
-    /// LZ4 frames: `04 22 4d 18`.
+    /// LZ4 frames.
     Lz4,
 }
 
@@ -36,11 +38,11 @@ impl Compression {
     /// Returns the first bytes of a member or frame.
     pub(super) const fn magic(self) -> &'static [u8] {
         match self {
-            Self::Gzip => b"\x1f\x8b",
+            Self::Gzip => magic::GZIP,
             Self::Bzip2 => b"BZh",
-            Self::Xz => b"\xfd7zXZ\0",
-            Self::Zstd => b"\x28\xb5\x2f\xfd",
-            Self::Lz4 => b"\x04\x22\x4d\x18",
+            Self::Xz => magic::XZ,
+            Self::Zstd => magic::ZSTD,
+            Self::Lz4 => magic::LZ4,
         }
     }
 
