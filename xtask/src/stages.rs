@@ -98,9 +98,12 @@ fn features() -> Result<()> {
         check(&["-p", format])?;
         check(&["-p", format, "--all-features"])?;
     }
-    ALONE
-        .iter()
-        .try_for_each(|format| check(&["-p", "rovelog", "--no-default-features", "--features", format]))
+    for format in ALONE {
+        check(&["-p", "rovelog", "--no-default-features", "--features", format])?;
+    }
+    // The build of the first command, and what it says about the rest.
+    check(&["-p", "rovelog-cli"])?;
+    cargo(&["test", "--quiet", "-p", "rovelog-cli", "--test", "plain"])
 }
 
 /// Packages the crates as for publishing. Cargo warns of each test that is left out, so its output

@@ -14,6 +14,7 @@ mod input;
 mod interpreter;
 mod machine;
 mod need;
+mod not_built_in;
 mod notices;
 mod outfile;
 mod output;

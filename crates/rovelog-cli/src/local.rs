@@ -7,6 +7,7 @@ use rovelog::{AnyLog, ReadOptions};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::need::Need;
+use crate::not_built_in;
 
 /// No remote log can be read, so there is none.
 pub(crate) enum Remote {}
@@ -16,7 +17,7 @@ pub(crate) enum Upload {}
 
 impl Remote {
     pub(crate) fn new(path: &Path) -> Result<Self, Failure> {
-        Err(not_built_in(path))
+        Err(refused(path))
     }
 
     pub(crate) fn shown(&self) -> PathBuf {
@@ -36,7 +37,7 @@ impl Remote {
 
 impl Upload {
     pub(crate) fn new(path: &Path, _: bool) -> Result<Self, Failure> {
-        Err(not_built_in(path))
+        Err(refused(path))
     }
 
     pub(crate) fn copy(&self) -> PathBuf {
@@ -53,8 +54,6 @@ impl Upload {
 }
 
 /// An address is not shown: it may have a password in it.
-fn not_built_in(_: &Path) -> Failure {
-    Failure::failed("this build of rovelog reads and writes no remote files").next(
-        "use a released binary or the Python package, or build it: cargo install rovelog-cli --features remote",
-    )
+fn refused(_: &Path) -> Failure {
+    not_built_in::failure("reads and writes no remote files", "remote")
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use arrow_schema::ArrowError;
+#[cfg(feature = "parquet")]
 use parquet::errors::ParquetError;
 
 /// Why an export failed.
@@ -18,6 +19,14 @@ pub enum ExportError {
     /// The data do not fit the output format.
     #[error("the data cannot be written: {0}")]
     Format(String),
+    /// This build has no such output.
+    #[error("{what} is not in this build, which has not the feature `{feature}`")]
+    NotBuiltIn {
+        /// The output.
+        what: &'static str,
+        /// The feature of `rovelog-export` that adds it.
+        feature: &'static str,
+    },
 }
 
 impl From<io::Error> for ExportError {
@@ -48,6 +57,7 @@ impl From<ArrowError> for ExportError {
     }
 }
 
+#[cfg(feature = "parquet")]
 impl From<ParquetError> for ExportError {
     fn from(error: ParquetError) -> Self {
         match error {
@@ -60,6 +70,7 @@ impl From<ParquetError> for ExportError {
     }
 }
 
+#[cfg(feature = "mcap")]
 impl From<::mcap::McapError> for ExportError {
     fn from(error: ::mcap::McapError) -> Self {
         match error {

@@ -48,6 +48,17 @@ impl Kind {
         }
     }
 
+    /// Returns the feature that this build would need to write the format, if it does not.
+    pub const fn missing(self) -> Option<&'static str> {
+        match self {
+            Self::Table(table::Kind::Parquet | table::Kind::Arrow) if cfg!(not(feature = "parquet")) => {
+                Some("parquet")
+            }
+            Self::Mcap if cfg!(not(feature = "mcap")) => Some("mcap"),
+            _ => None,
+        }
+    }
+
     /// Returns whether the output has a place for metadata about the source file.
     pub const fn tells_source(self) -> bool {
         match self {

@@ -115,6 +115,7 @@ pub(crate) struct Bound {
 
 impl Leaf {
     /// Returns the same leaf for a schema in which its column has another index.
+    #[cfg(feature = "parquet")]
     pub(crate) fn in_column(mut self, column: usize) -> Self {
         self.column = column;
         self

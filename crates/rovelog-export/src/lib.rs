@@ -24,6 +24,7 @@ mod exported;
 mod kind;
 mod leaf;
 pub mod logger_csv;
+#[cfg_attr(not(feature = "mcap"), path = "no_mcap.rs")]
 pub mod mcap;
 pub mod ndjson;
 mod page;
@@ -32,6 +33,7 @@ pub mod picture;
 pub mod plot;
 mod provenance;
 pub mod report;
+#[cfg_attr(not(feature = "mcap"), expect(dead_code, reason = "MCAP needs more of a line than bags do"))]
 mod ros;
 pub mod table;
 pub mod track;

@@ -2,6 +2,13 @@
 
 use std::io;
 
+use rovelog::vel_format::Message;
+#[cfg(feature = "pictures")]
+use rovelog::vel_format::images::PixelLimits;
+use rovelog::vel_format::wire::ImageData;
+
+use crate::ExportError;
+
 /// Pixel layout of a raw image, as named in `sensor_msgs/image_encodings`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,6 +51,18 @@ impl Layout {
             Self::Rgba8 | Self::Bgra8 => 4,
         }
     }
+}
+
+/// Returns a raw image of a VEL log as PNG.
+///
+/// # Errors
+/// Returns an error if the image cannot be decoded, or in a build without the feature `pictures`.
+#[cfg_attr(not(feature = "pictures"), expect(unused_variables, reason = "other builds decode it"))]
+pub fn png_of_vel(image: &ImageData<'_>, message: &Message<'_>) -> Result<Vec<u8>, ExportError> {
+    #[cfg(feature = "pictures")]
+    return Ok(image.png(message, PixelLimits::default()).map_err(rovelog::Error::from)?);
+    #[cfg(not(feature = "pictures"))]
+    return Err(ExportError::NotBuiltIn { what: "a raw image as PNG", feature: "pictures" });
 }
 
 /// Returns a raw image as PNG. The image has rows of `step` bytes, which start with `width` pixels.

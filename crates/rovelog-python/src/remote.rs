@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rovelog::core::partial::Ranges as _;
 use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
 use rovelog_remote::{Address, Options, Origin, RemoteError, RemoteFile, Take};
 
@@ -56,14 +55,12 @@ impl Parts {
             Some(log) => Ok(log),
             None => opened(&self.file, self.format.as_deref(), &self.options).map(Arc::new),
         };
-        match self.file.fetch_until(open, |log| Ok::<_, Error>(log.needed(select)))? {
-            Some(with) => *log = with,
-            None => {
-                drop(log);
-                return self.whole();
-            }
-        }
-        Ok(Arc::clone(&log))
+        let Some(with) = self.file.fetch_until(open, |log| Ok::<_, Error>(log.needed(select)))? else {
+            drop(log);
+            return self.whole();
+        };
+        log.clone_from(&with);
+        Ok(with)
     }
 
     /// Returns the log with all that is in it.

@@ -22,15 +22,19 @@ impl Address {
     /// # Errors
     /// Returns an error if it is none, has a scheme that cannot be read, or names no file.
     pub fn parse(text: &str) -> Result<Self, RemoteError> {
-        let url = Url::parse(text).map_err(|_| RemoteError::BadAddress)?;
-        if !SCHEMES.contains(&url.scheme()) {
-            return Err(RemoteError::UnknownScheme { scheme: url.scheme().to_owned() });
-        }
-        let address = Self { url };
+        let address = Self::of(Url::parse(text).map_err(|_| RemoteError::BadAddress)?)?;
         if address.name().is_empty() {
             return Err(RemoteError::NoFile);
         }
         Ok(address)
+    }
+
+    /// Returns the address of a file or folder.
+    pub(crate) fn of(url: Url) -> Result<Self, RemoteError> {
+        if SCHEMES.contains(&url.scheme()) {
+            return Ok(Self { url });
+        }
+        Err(RemoteError::UnknownScheme { scheme: url.scheme().to_owned() })
     }
 
     /// Returns the last part of the path: the name of the file.

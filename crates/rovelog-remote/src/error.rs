@@ -34,6 +34,9 @@ pub enum RemoteError {
     /// The server refuses the file to this user.
     #[error("the server refuses access")]
     Denied,
+    /// A folder of a web server.
+    #[error("a web server has no list of its files")]
+    NoLists,
     /// The server does not read by ranges.
     #[error("the server does not support range requests, so that only the whole file can be read")]
     NoRanges,
@@ -87,7 +90,7 @@ impl RemoteError {
             Self::BadAddress | Self::UnknownScheme { .. } => {
                 Some("use s3://, gs://, az://, https:// or http://")
             }
-            Self::NoFile => Some("name one file"),
+            Self::NoFile | Self::NoLists => Some("name each file"),
             Self::Denied | Self::BadOptions { .. } => Some(
                 "set the credentials in the environment (AWS_ACCESS_KEY_ID and its like; AWS_SKIP_SIGNATURE=true for \
                  a public bucket)",
@@ -104,9 +107,11 @@ impl RemoteError {
 
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::BadAddress | Self::UnknownScheme { .. } | Self::NoFile | Self::BadOptions { .. } => {
-                ErrorKind::InvalidArgument
-            }
+            Self::BadAddress
+            | Self::UnknownScheme { .. }
+            | Self::NoFile
+            | Self::NoLists
+            | Self::BadOptions { .. } => ErrorKind::InvalidArgument,
             Self::NoRanges => ErrorKind::PartlyRead,
             Self::TooMany { .. } => ErrorKind::LimitExceeded,
             _ => ErrorKind::Io,

@@ -4,6 +4,7 @@
 mod address;
 mod error;
 mod file;
+mod list;
 mod origin;
 mod source;
 mod store;
@@ -12,6 +13,7 @@ mod upload;
 pub use address::Address;
 pub use error::RemoteError;
 pub use file::RemoteFile;
+pub use list::{Found, head, list};
 pub use origin::{Moved, Origin, Take};
 pub use store::Options;
 pub use upload::upload;

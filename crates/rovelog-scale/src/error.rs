@@ -1,6 +1,7 @@
 //! Errors, with the log or the file that they are about.
 
 use std::io;
+#[cfg(feature = "lake")]
 use std::path::Path;
 
 use arrow_schema::ArrowError;
@@ -50,6 +51,7 @@ pub enum ScaleError {
 }
 
 impl ScaleError {
+    #[cfg(feature = "lake")]
     pub(crate) fn lake(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Lake { path: path.as_ref().display().to_string(), error }
     }
@@ -59,6 +61,7 @@ impl ScaleError {
     }
 
     /// Returns a converter of errors of a log's batches.
+    #[cfg(feature = "lake")]
     pub(crate) fn batch(uri: &str) -> impl Fn(ArrowError) -> Self {
         move |error| match error {
             ArrowError::ExternalError(source) => match source.downcast::<rovelog::Error>() {

@@ -1,17 +1,16 @@
-//! Sources: from files, folders and patterns to logs.
+//! Sources: from files, folders, patterns and addresses to logs.
 //!
-//! Files are found and opened here and nowhere else, so an object store needs changes in this file
-//! only: [`find`] lists the objects of a URL, and [`LogFile::open`] reads one.
+//! Files are found and opened here and nowhere else; those at an address by `buckets.rs`.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use glob::{MatchOptions, Pattern, glob_with};
-use rovelog::{AnyLog, FORMATS, ReadOptions};
+use rovelog::{AnyLog, FORMATS, ReadOptions, is_address};
 use serde::{Deserialize, Serialize};
 
-use crate::ScaleError;
+use crate::{ScaleError, buckets};
 
 /// Endings of files that are compressed as a whole.
 const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4"];
@@ -19,7 +18,7 @@ const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4"];
 /// A log that was found, and what tells whether it is still the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LogFile {
-    /// Path of the file.
+    /// Path of the file, or its address.
     pub uri: String,
     /// Size in bytes.
     pub size: u64,
@@ -45,6 +44,7 @@ impl LogFile {
 
     /// Returns whether the file is compressed as a whole, by its name: a part of it cannot be read
     /// without what is before it.
+    #[cfg(feature = "lake")]
     pub(crate) fn is_compressed(&self) -> bool {
         let extension = Path::new(&self.uri).extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| COMPRESSED.contains(&extension.to_ascii_lowercase().as_str()))
@@ -55,19 +55,36 @@ impl LogFile {
     /// # Errors
     /// Returns an error if the size or the time of change differs, or the file is gone.
     pub fn verify(&self) -> Result<(), ScaleError> {
-        match Self::at(Path::new(&self.uri)) {
-            Ok(now) if now == *self => Ok(()),
-            Ok(_) => Err(ScaleError::Changed { uri: self.uri.clone() }),
-            Err(error) => Err(ScaleError::log(&self.uri)(rovelog::Error::io("rovelog", error))),
-        }
+        let now = if is_address(&self.uri) {
+            buckets::now(&self.uri)?
+        } else {
+            Self::at(Path::new(&self.uri))
+                .map_err(|error| ScaleError::log(&self.uri)(rovelog::Error::io("rovelog", error)))?
+        };
+        if now == *self { Ok(()) } else { Err(ScaleError::Changed { uri: self.uri.clone() }) }
     }
 
-    /// Opens the log.
+    /// Returns the bytes of the file.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be opened, or fetched.
+    pub fn bytes(&self) -> Result<File, ScaleError> {
+        if is_address(&self.uri) {
+            return buckets::bytes(self);
+        }
+        File::open(&self.uri)
+            .map_err(|error| ScaleError::log(&self.uri)(rovelog::Error::io("rovelog", error)))
+    }
+
+    /// Opens the log; one at an address is fetched.
     ///
     /// # Errors
     /// Returns an error if the file has changed since it was found, or cannot be read as a log.
     pub fn open(&self) -> Result<AnyLog, ScaleError> {
         self.verify()?;
+        if is_address(&self.uri) {
+            return buckets::open(self);
+        }
         // One that is shortened while it is read has zeros there; `verify` then finds the change.
         let opened = rovelog::open_watched(&self.uri, None, &ReadOptions::default());
         opened.map(|(log, _)| log).map_err(ScaleError::log(&self.uri))
@@ -76,6 +93,8 @@ impl LogFile {
 
 /// Returns the logs of files, folders (all logs in them and below, by their extensions) and
 /// patterns (`flights/**/*.ulg`), sorted by path, each once.
+///
+/// Addresses are files, folders of buckets (`s3://bucket/flights/`) and patterns.
 ///
 /// Further files of an RLD recording (`_p1.rld`) are read with its first one and are not listed.
 ///
@@ -87,7 +106,12 @@ pub fn find<S: AsRef<str>>(sources: &[S]) -> Result<Vec<LogFile>, ScaleError> {
         let source = source.as_ref();
         let before = found.len();
         let path = Path::new(source);
-        if path.is_dir() {
+        if is_address(source) {
+            found.extend(buckets::find(source)?);
+            if found.len() == before {
+                return Err(ScaleError::Source(format!("{source}: no log at this address")));
+            }
+        } else if path.is_dir() {
             let below = Path::new(&Pattern::escape(source)).join("**").join("*");
             matching(&below.to_string_lossy(), is_log, &mut found)?;
             if found.len() == before {
@@ -128,7 +152,7 @@ fn matching(
 }
 
 /// Returns whether a file in a folder is a log by its name.
-fn is_log(path: &Path) -> bool {
+pub(crate) fn is_log(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let name = name.to_ascii_lowercase();
     let (mut stem, mut extension) = name.rsplit_once('.').unwrap_or((&name, ""));
@@ -140,7 +164,7 @@ fn is_log(path: &Path) -> bool {
 }
 
 /// Returns whether a file is named like a further part of an RLD recording: `x_p1.rld`.
-fn is_further_part(path: &Path) -> bool {
+pub(crate) fn is_further_part(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let name = name.to_ascii_lowercase();
     let number = name.strip_suffix(".rld").and_then(|stem| stem.rsplit_once("_p")).map(|(_, number)| number);

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use rovelog_core::order::{self, Blocks, Place};
 use rovelog_core::partial::Unread;
-use rovelog_core::scan::{Scan as _, Window};
+use rovelog_core::scan::Scan as _;
 use rovelog_core::{
     Bytes, DataSpan, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
 };

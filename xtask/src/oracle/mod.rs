@@ -62,7 +62,7 @@ pub(crate) fn real() -> Option<PathBuf> {
 
 /// Builds the release binary of `rovelog`. Returns its path.
 pub(crate) fn binary() -> Result<PathBuf> {
-    run(&mut cargo(&["build", "--quiet", "--release", "-p", "rovelog-cli"]))?;
+    run(&mut cargo(&["build", "--quiet", "--release", "-p", "rovelog-cli", "--all-features"]))?;
     let name = format!("rovelog{}", env::consts::EXE_SUFFIX);
     let binary = target().join("release").join(name);
     ensure!(binary.is_file(), "cargo built no {}", binary.display());

@@ -10,7 +10,9 @@ mod events;
 mod export;
 mod extract;
 mod info;
+#[cfg(feature = "lake")]
 mod ingest;
+#[cfg(feature = "lake")]
 mod lake;
 mod merge;
 mod messages;
@@ -32,6 +34,8 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::failure::Outcome;
+#[cfg(not(feature = "lake"))]
+use crate::not_built_in;
 
 /// A subcommand.
 #[derive(Subcommand)]
@@ -57,8 +61,16 @@ pub(crate) enum Command {
     #[command(visible_alias = "convert")]
     Export(export::Args),
     Extract(extract::Args),
+    #[cfg(feature = "lake")]
     Ingest(ingest::Args),
+    #[cfg(feature = "lake")]
     Lake(lake::Args),
+    /// Add logs to a lake (not in this build)
+    #[cfg(not(feature = "lake"))]
+    Ingest(not_built_in::Args),
+    /// Lakes: check, clean (not in this build)
+    #[cfg(not(feature = "lake"))]
+    Lake(not_built_in::Args),
     Track(track::Args),
     Plot(plot::Args),
     Report(report::Args),
@@ -89,8 +101,12 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Merge(args) => merge::run(&args, context),
         Command::Export(args) => export::run(&args, context),
         Command::Extract(args) => extract::run(&args, context),
+        #[cfg(feature = "lake")]
         Command::Ingest(args) => ingest::run(&args, context),
+        #[cfg(feature = "lake")]
         Command::Lake(args) => lake::run(&args, context),
+        #[cfg(not(feature = "lake"))]
+        Command::Ingest(_) | Command::Lake(_) => Err(not_built_in::failure("makes no lakes", "lake")),
         Command::Track(args) => track::run(&args, context),
         Command::Plot(args) => plot::run(&args, context),
         Command::Report(args) => report::run(&args, context),

@@ -11,6 +11,7 @@ use crate::context::{Context, Format};
 use crate::destination::Destination;
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
+use crate::not_built_in;
 use crate::outfile::OutArgs;
 use crate::select::{TopicArgs, glob, near, unknown_topic};
 use crate::text::{Paint, count, escape};
@@ -115,8 +116,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     if matches!(kind, Kind::Png | Kind::Pdf) && !plot::PICTURES {
-        return Err(Failure::usage("this build of rovelog has no PNG and PDF")
-            .next("write .svg or .html, or build with --features pictures"));
+        return Err(not_built_in::failure("writes no PNG and PDF, only .svg and .html", "pictures"));
     }
     if args.signals.is_empty() && !args.all {
         return Err(Failure::usage("no signal selected")

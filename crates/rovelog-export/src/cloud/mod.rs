@@ -2,6 +2,7 @@
 //! little endian.
 
 mod kitti;
+#[cfg(feature = "las")]
 mod las;
 mod npz;
 mod pcd;
@@ -10,8 +11,13 @@ mod point;
 
 use std::io::{self, BufWriter, Write};
 
-pub(crate) use point::{FIELDS, Numeric, POINT, bytes};
+pub(crate) use point::bytes;
+#[cfg(feature = "mcap")]
+pub(crate) use point::{FIELDS, Numeric, POINT};
 use rovelog::vel_format::velodyne::Point;
+
+#[cfg(not(feature = "las"))]
+use crate::ExportError;
 
 /// A file format for clouds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +46,14 @@ impl Format {
         match self {
             Self::Kitti => "kitti",
             other => other.extension(),
+        }
+    }
+
+    /// Returns the feature that this build would need to write the format, if it does not.
+    pub const fn missing(self) -> Option<&'static str> {
+        match self {
+            Self::Las | Self::Laz if cfg!(not(feature = "las")) => Some("las"),
+            _ => None,
         }
     }
 
@@ -75,8 +89,15 @@ pub fn write(points: &[Point], format: Format, comment: &str, out: impl Write) -
         Format::Pcd => out.write_all(pcd::header(points.len(), &comment).as_bytes())?,
         Format::Kitti => kitti::write(points, &mut out)?,
         Format::Npz => npz::write(points, &mut out)?,
+        #[cfg(feature = "las")]
         Format::Las => las::write(points, false, &comment, &mut out)?,
+        #[cfg(feature = "las")]
         Format::Laz => las::write(points, true, &comment, &mut out)?,
+        #[cfg(not(feature = "las"))]
+        Format::Las | Format::Laz => {
+            let missing = ExportError::NotBuiltIn { what: format.name(), feature: "las" };
+            return Err(io::Error::new(io::ErrorKind::Unsupported, missing));
+        }
     }
     if matches!(format, Format::Ply | Format::Pcd) {
         for point in points {

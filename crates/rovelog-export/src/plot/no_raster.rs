@@ -6,9 +6,9 @@ use super::model::Picture;
 use crate::ExportError;
 
 pub(super) fn png(_svg: &str, _picture: &Picture, _out: impl Write) -> Result<(), ExportError> {
-    Err(ExportError::Format("PNG is not built in: build with the feature `pictures`".to_owned()))
+    Err(ExportError::NotBuiltIn { what: "PNG", feature: "pictures" })
 }
 
 pub(super) fn pdf(_svg: &str, _out: impl Write) -> Result<(), ExportError> {
-    Err(ExportError::Format("PDF is not built in: build with the feature `pictures`".to_owned()))
+    Err(ExportError::NotBuiltIn { what: "PDF", feature: "pictures" })
 }

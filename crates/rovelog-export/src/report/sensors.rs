@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use base64::Engine as _;
-use rovelog::vel_format::images::{Encoding, PixelLimits};
+use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::PointOptions;
 use rovelog::vel_format::{Kind, Payload, VelReader};
 
 use crate::ExportError;
 use crate::page::Page;
-use crate::picture::{Layout, png};
+use crate::picture::{Layout, png, png_of_vel};
 
 /// Number of images, and the maximum size of each in bytes.
 const IMAGES: usize = 6;
@@ -40,7 +40,7 @@ pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
         let (bytes, kind): (&[u8], &str) = if image.encoding() == Encoding::Jpeg {
             (image.data.0, "jpeg")
         } else {
-            let Ok(png) = image.png(&message, PixelLimits::default()) else {
+            let Ok(png) = png_of_vel(&image, &message) else {
                 failed += 1;
                 continue;
             };

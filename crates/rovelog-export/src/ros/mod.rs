@@ -1,6 +1,8 @@
 //! Names and type definitions of ROS bag topics, for the files that are written from a bag.
 
+#[cfg(feature = "mcap")]
 pub(crate) mod cdr;
+#[cfg(feature = "mcap")]
 pub(crate) mod ros2;
 
 use std::borrow::Cow;

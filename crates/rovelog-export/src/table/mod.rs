@@ -2,12 +2,15 @@
 //! memory.
 
 mod csv;
+#[cfg(feature = "parquet")]
 mod ipc;
 mod number;
 mod options;
 mod order;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod sink;
+#[cfg(feature = "parquet")]
 mod vocabulary;
 
 use std::io::Write;
@@ -19,6 +22,7 @@ pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 
 pub use crate::leaf::free_name;
 
+#[cfg(feature = "parquet")]
 pub use self::parquet::parquet_properties;
 
 use self::sink::{Job, Out, Sink};
@@ -85,8 +89,14 @@ fn write_all(
         let job = Job { log, topic, options, metadata: &metadata, sorted: order.is_sorted(topic.id) };
         let schema = log.own(topic)?.columns(&select)?.schema();
         let sink: Box<dyn Sink + '_> = match kind {
+            #[cfg(feature = "parquet")]
             Kind::Parquet => Box::new(parquet::Parquet::new(&job, &schema, out)?),
+            #[cfg(feature = "parquet")]
             Kind::Arrow => Box::new(ipc::Ipc::new(&job, &schema, out)?),
+            #[cfg(not(feature = "parquet"))]
+            Kind::Parquet | Kind::Arrow => {
+                return Err(ExportError::NotBuiltIn { what: kind.name(), feature: "parquet" });
+            }
             Kind::Csv => Box::new(csv::Csv::new(&job, &schema, out)),
         };
         tables[topic.id.index()] = Some(Table { sink, rows: 0 });

@@ -5,9 +5,9 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array as _, RecordBatch, UInt32Array};
-use arrow_select::concat::concat_batches;
-use arrow_select::take::take_record_batch;
+use arrow_array::{Array as _, RecordBatch, RecordBatchOptions, make_array};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::ArrowError;
 use rovelog::core::select::Names;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
@@ -128,11 +128,10 @@ impl Order {
             let from = if i == 0 { select.start } else { Some(*from) };
             let to = if i == last { select.end } else { to.checked_add(1) };
             let batches = log.own(topic)?.columns(&select.clone().between(from, to))?;
-            let schema = batches.schema();
             let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
-            let all = concat_batches(&schema, &batches)?;
-            drop(batches);
-            take(&in_order(&all)?)?;
+            if let Some(sorted) = in_order(&batches)? {
+                take(&sorted)?;
+            }
         }
         Ok(())
     }
@@ -142,21 +141,33 @@ fn times_only(select: &Select) -> Select {
     select.clone().with_fields(Vec::<String>::new())
 }
 
-/// Sorts the rows of a batch by time; rows without one get the latest time so far.
-fn in_order(batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
+/// Returns the rows of batches as one batch, sorted by time; rows without a time get the latest one
+/// so far. Returns `None` if there is no batch.
+fn in_order(batches: &[RecordBatch]) -> Result<Option<RecordBatch>, ExportError> {
+    let Some(first) = batches.first() else { return Ok(None) };
     let mut latest = i64::MIN;
-    let times = batch.column(0).as_primitive::<Int64Type>();
-    let mut order: Vec<(i64, u32)> = times
-        .iter()
-        .zip(0..)
-        .map(|(time, row)| {
+    let mut order: Vec<(i64, usize, usize)> = Vec::new();
+    for (number, batch) in batches.iter().enumerate() {
+        for (row, time) in batch.column(0).as_primitive::<Int64Type>().iter().enumerate() {
             latest = latest.max(time.unwrap_or(latest));
-            (time.unwrap_or(latest), row)
-        })
-        .collect();
+            order.push((time.unwrap_or(latest), number, row));
+        }
+    }
     order.sort_unstable();
-    let rows = UInt32Array::from_iter_values(order.into_iter().map(|(_, row)| row));
-    Ok(take_record_batch(batch, &rows)?)
+    // Rows that are already one behind the other are copied at once.
+    let runs: Vec<_> = order
+        .chunk_by(|(_, batch, row), next| (*batch, row + 1) == (next.1, next.2))
+        .map(|run| (run[0].1, run[0].2..run[0].2 + run.len()))
+        .collect();
+    let column = |i: usize| {
+        let parts: Vec<_> = batches.iter().map(|batch| batch.column(i).to_data()).collect();
+        let mut sorted = MutableArrayData::new(parts.iter().collect(), false, order.len());
+        runs.iter().try_for_each(|(batch, rows)| sorted.try_extend(*batch, rows.start, rows.end))?;
+        Ok(make_array(sorted.freeze()))
+    };
+    let columns = (0..first.num_columns()).map(column).collect::<Result<_, ArrowError>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(order.len()));
+    Ok(Some(RecordBatch::try_new_with_options(first.schema(), columns, &options)?))
 }
 
 /// Divides the range `min..=max` into windows of about as many rows as can be sorted at once.

@@ -27,6 +27,7 @@ pub(super) trait Sink {
 }
 
 /// Everything a sink needs besides the columns.
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV has no place for metadata"))]
 pub(super) struct Job<'a> {
     pub(super) log: &'a dyn LogReader,
     pub(super) topic: &'a Topic,

@@ -1,7 +1,7 @@
 //! Adding logs to a lake: which are new, packs of them, workers, commits.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -362,8 +362,9 @@ fn remove_folder(folder: &Path) -> Result<(), ScaleError> {
 /// Returns logs with the hashes of their content, in order.
 fn hashes(logs: &[LogFile], jobs: usize) -> Vec<(LogFile, Result<String, String>)> {
     let hash = |log: &LogFile| {
-        let hash = File::open(&log.uri).and_then(sha256).map_err(|error| error.to_string());
-        hash.and_then(|hash| log.verify().map(|()| hash).map_err(|error| error.to_string()))
+        let bytes = log.bytes().map_err(|error| error.to_string())?;
+        let hash = sha256(bytes).map_err(|error| error.to_string())?;
+        log.verify().map(|()| hash).map_err(|error| error.to_string())
     };
     let part = logs.len().div_ceil(jobs.max(1)).max(1);
     thread::scope(|scope| {

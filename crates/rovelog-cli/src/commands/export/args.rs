@@ -11,6 +11,7 @@ use crate::chunks::Packing;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::LogArg;
+use crate::not_built_in;
 use crate::outfile::OutArgs;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::velodyne::VelodyneArgs;
@@ -199,6 +200,9 @@ pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
                 .next("name a format: --to parquet, or a file: -o topic.parquet"),
         });
     };
+    if let Some(feature) = kind.missing() {
+        return Err(not_built_in::failure(&format!("does not write {}", kind.name()), feature));
+    }
     let Some(path) = path else { return Ok((kind, Target::Stdout)) };
     let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if !matches!(kind, Kind::Table(_)) && (slash || path.is_dir()) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{BufWriter, Write as _};
 
-use rovelog::vel_format::images::{Encoding, JpegHeader, PixelLimits};
+use rovelog::vel_format::images::{Encoding, JpegHeader};
 use rovelog::vel_format::velodyne::Revolution;
 use rovelog::vel_format::wire::ImageData;
 use rovelog::vel_format::{Kind, Message, Payload, VelReader};
@@ -11,6 +11,7 @@ use rovelog::{Clock, Error, Timestamp};
 use rovelog_export::TimeBase;
 use rovelog_export::cloud;
 use rovelog_export::pcap::PcapWriter;
+use rovelog_export::picture::png_of_vel;
 
 use super::{Extraction, Row, free};
 use crate::failure::{Failure, Status};
@@ -78,7 +79,7 @@ impl Extraction<'_> {
                 );
                 Ok((None, "bin"))
             }
-            _ => Ok((Some(image.png(message, PixelLimits::default()).map_err(Error::from)?), "png")),
+            _ => Ok((Some(png_of_vel(image, message)?), "png")),
         }
     }
 

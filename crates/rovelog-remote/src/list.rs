@@ -1,0 +1,71 @@
+//! What is in a bucket: the files below a folder, and facts about one file.
+
+use futures_util::TryStreamExt as _;
+use object_store::{ObjectMeta, ObjectStoreExt as _};
+use tokio::time::timeout;
+use url::Url;
+
+use crate::address::Address;
+use crate::error::RemoteError;
+use crate::store::{Options, store};
+
+/// A file on a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its address.
+    pub address: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Time of its last change, microseconds since 1970.
+    pub changed_us: i64,
+}
+
+impl Found {
+    fn new(address: String, meta: &ObjectMeta) -> Self {
+        Self { address, size: meta.size, changed_us: meta.last_modified.timestamp_micros() }
+    }
+}
+
+/// Returns facts about a file, with one request.
+///
+/// # Errors
+/// Returns an error if the server cannot be reached, refuses, or has no such file.
+pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> {
+    let (store, path) = store(address, options)?;
+    let answer = runtime()?.block_on(async { timeout(options.timeout, store.head(&path)).await });
+    let meta = answer.map_err(|_| RemoteError::Stalled { after: options.timeout })??;
+    Ok(Found::new(address.url.as_str().to_owned(), &meta))
+}
+
+/// Returns the files in a folder of a bucket and below it, in any order: `s3://bucket/flights/`.
+///
+/// # Errors
+/// Returns an error if the server cannot be reached or refuses, or is a web server: these have no
+/// lists.
+pub fn list(folder: &str, options: &Options) -> Result<Vec<Found>, RemoteError> {
+    let url = Url::parse(folder).map_err(|_| RemoteError::BadAddress)?;
+    if matches!(url.scheme(), "http" | "https") {
+        return Err(RemoteError::NoLists);
+    }
+    let address = Address::of(url)?;
+    let (store, path) = store(&address, options)?;
+    let mut found = Vec::new();
+    runtime()?.block_on(async {
+        let mut files = store.list(Some(&path));
+        // The limit is for each answer, not for all of a long list.
+        while let Some(meta) = timeout(options.timeout, files.try_next())
+            .await
+            .map_err(|_| RemoteError::Stalled { after: options.timeout })??
+        {
+            let mut url = address.url.clone();
+            url.set_path(meta.location.as_ref());
+            found.push(Found::new(url.as_str().to_owned(), &meta));
+        }
+        Ok::<_, RemoteError>(())
+    })?;
+    Ok(found)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, RemoteError> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}

@@ -1,0 +1,68 @@
+//! Logs in buckets and on web servers as sources. Credentials come from the environment, of workers
+//! too: a split has none.
+
+use std::fs::File;
+use std::path::Path;
+
+use glob::{MatchOptions, Pattern};
+use rovelog::{AnyLog, Error};
+use rovelog_remote::{Address, Found, Options, RemoteError, RemoteFile, head, list};
+
+use crate::ScaleError;
+use crate::sources::{LogFile, is_further_part, is_log};
+
+fn log(found: Found) -> LogFile {
+    LogFile { uri: found.address, size: found.size, changed_us: found.changed_us }
+}
+
+/// Returns the logs of an address: of a file, of a folder (`s3://bucket/flights/`), or of a pattern
+/// (`s3://bucket/2026-*/**/*.ulg`).
+pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
+    let refused = |error: RemoteError| ScaleError::Source(Error::from(error).to_string());
+    let logs = |folder: &str| {
+        let found = list(folder, &Options::default()).map_err(refused)?;
+        Ok::<_, ScaleError>(found.into_iter().map(log))
+    };
+    let name = |log: &LogFile| Path::new(&log.uri).to_owned();
+    if let Some(wild) = source.find(['*', '?']) {
+        let pattern = Pattern::new(source).map_err(|error| ScaleError::Source(error.to_string()))?;
+        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::default() };
+        let folder = &source[..=source[..wild].rfind('/').unwrap_or(0)];
+        let is_wanted =
+            |log: &LogFile| pattern.matches_with(&log.uri, options) && !is_further_part(&name(log));
+        return Ok(logs(folder)?.filter(is_wanted).collect());
+    }
+    if source.ends_with('/') {
+        return Ok(logs(source)?.filter(|log| is_log(&name(log))).collect());
+    }
+    let address = Address::parse(source).map_err(refused)?;
+    Ok(vec![log(head(&address, &Options::default()).map_err(refused)?)])
+}
+
+/// Returns the log as it is on the server now.
+pub(crate) fn now(uri: &str) -> Result<LogFile, ScaleError> {
+    let found = Address::parse(uri).and_then(|address| head(&address, &Options::default()));
+    found.map(log).map_err(|error| ScaleError::log(uri)(error.into()))
+}
+
+/// Opens a log. All of it is fetched, for a part too: rows are numbered from the start of the log.
+pub(crate) fn open(file: &LogFile) -> Result<AnyLog, ScaleError> {
+    let remote = fetched(&file.uri)?;
+    rovelog::open(remote.path()).map_err(ScaleError::log(&file.uri))
+}
+
+/// Returns the bytes of a log.
+pub(crate) fn bytes(file: &LogFile) -> Result<File, ScaleError> {
+    let opened = File::open(fetched(&file.uri)?.path());
+    opened.map_err(|error| ScaleError::log(&file.uri)(Error::io("rovelog", error)))
+}
+
+/// Returns a log with all of its bytes on this machine, as long as it is held or open.
+fn fetched(uri: &str) -> Result<RemoteFile, ScaleError> {
+    let fetched = Address::parse(uri).and_then(|address| {
+        let remote = RemoteFile::open(&address, &Options::default())?;
+        remote.fetch_all(|_| ())?;
+        Ok(remote)
+    });
+    fetched.map_err(|error| ScaleError::log(uri)(error.into()))
+}

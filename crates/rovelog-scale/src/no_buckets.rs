@@ -1,0 +1,28 @@
+//! Logs in buckets in a build without the feature `remote`: errors.
+
+use std::fs::File;
+
+use rovelog::AnyLog;
+
+use crate::ScaleError;
+use crate::sources::LogFile;
+
+fn refused<T>() -> Result<T, ScaleError> {
+    Err(ScaleError::Source("this build reads no remote logs: it has not the feature `remote`".to_owned()))
+}
+
+pub(crate) fn find(_: &str) -> Result<Vec<LogFile>, ScaleError> {
+    refused()
+}
+
+pub(crate) fn now(_: &str) -> Result<LogFile, ScaleError> {
+    refused()
+}
+
+pub(crate) fn open(_: &LogFile) -> Result<AnyLog, ScaleError> {
+    refused()
+}
+
+pub(crate) fn bytes(_: &LogFile) -> Result<File, ScaleError> {
+    refused()
+}
