@@ -255,10 +255,14 @@ impl Input {
     }
 }
 
-/// Returns whether a path is a folder, or a pattern and no file.
+/// Returns whether a path is a folder, or a pattern and no file; of an address, whether it is that of
+/// a folder or a pattern. A `?` in an address is the start of a signature.
 fn is_several(path: &Path) -> bool {
-    let is_pattern = || path.to_string_lossy().contains(['*', '?']);
-    path.is_dir() || (is_pattern() && !path.exists() && !rovelog::is_address(path))
+    let text = path.to_string_lossy();
+    if rovelog::is_address(path) {
+        return text.ends_with('/') || text.contains('*');
+    }
+    path.is_dir() || (text.contains(['*', '?']) && !path.exists())
 }
 
 /// Reads all bytes of stdin. A device is refused, because it may have no end.

@@ -214,3 +214,36 @@ def test_many_parts_are_one_object(bucket: str, tmp_path: pathlib.Path, monkeypa
     assert table.stat().st_size > 16 << 20
     with urllib.request.urlopen(f"{bucket}/logs/table.csv") as answer:
         assert answer.read() == table.read_bytes()
+
+
+def test_a_folder_of_a_bucket_is_a_source(bucket: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key, value in settings(bucket).items():
+        monkeypatch.setenv(key.upper(), value)
+    folder = tmp_path / "flights"
+    (folder / "a").mkdir(parents=True)
+    corpus = sorted((ROOT / "corpus" / "ulog").glob("*.ulg"))[:8]
+    for at, path in enumerate(corpus):
+        to = folder / ("a" if at % 2 else ".") / f"{at}.ulg"
+        shutil.copy(path, to)
+        name = to.relative_to(folder).as_posix()
+        put = urllib.request.Request(f"{bucket}/logs/flights/{name}", method="PUT", data=path.read_bytes())
+        urllib.request.urlopen(put)
+    urllib.request.urlopen(urllib.request.Request(f"{bucket}/logs/flights/notes.txt", method="PUT", data=b"no log"))
+
+    def lake(source: str, name: str) -> dict[str, int]:
+        out = tmp_path / name
+        arguments = ["ingest", source, "-o", str(out)]
+        done = subprocess.run([sys.executable, "-m", "rovelog", *arguments], capture_output=True, text=True)
+        assert done.returncode in (0, 3), done.stderr
+        again = subprocess.run([sys.executable, "-m", "rovelog", *arguments], capture_output=True, text=True)
+        assert "nothing to do" in again.stderr
+        # Names are by content: hashes of the logs and of the columns.
+        tables = {path.relative_to(out).as_posix(): path.stat().st_size for path in out.rglob("month=*/*.parquet")}
+        assert tables
+        return tables
+
+    assert lake("s3://logs/flights/", "remote") == lake(str(folder), "local")
+    for source in ("s3://logs/flights/a/", "s3://logs/flights/*.ulg"):
+        run = [sys.executable, "-m", "rovelog", "info", source, "-f", "ndjson"]
+        done = subprocess.run(run, capture_output=True, text=True)
+        assert len(done.stdout.splitlines()) == len(corpus) // 2, done.stderr

@@ -24,7 +24,8 @@ pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
         Ok::<_, ScaleError>(found.into_iter().map(log))
     };
     let name = |log: &LogFile| Path::new(&log.uri).to_owned();
-    if let Some(wild) = source.find(['*', '?']) {
+    // A `?` is the start of a signature.
+    if let Some(wild) = source.find('*') {
         let pattern = Pattern::new(source).map_err(|error| ScaleError::Source(error.to_string()))?;
         let options = MatchOptions { require_literal_separator: true, ..MatchOptions::default() };
         let folder = &source[..=source[..wild].rfind('/').unwrap_or(0)];
