@@ -244,6 +244,6 @@ def test_a_folder_of_a_bucket_is_a_source(bucket: str, tmp_path: pathlib.Path, m
 
     assert lake("s3://logs/flights/", "remote") == lake(str(folder), "local")
     for source in ("s3://logs/flights/a/", "s3://logs/flights/*.ulg"):
-        run = [sys.executable, "-m", "rovelog", "info", source, "-f", "ndjson"]
+        run = [sys.executable, "-m", "rovelog", "info", source, "-f", "json"]
         done = subprocess.run(run, capture_output=True, text=True)
-        assert len(done.stdout.splitlines()) == len(corpus) // 2, done.stderr
+        assert done.stdout.count('"rovelog.info/') == len(corpus) // 2, done.stderr
