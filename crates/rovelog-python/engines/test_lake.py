@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ENGINE, ROOT
 from deltalake import DeltaTable
+from rovelog import _core, _engines
 from rovelog import lake as lakes
 
 
@@ -119,3 +120,68 @@ def test_a_vehicle_is_found(lake):
     assert dict(rows).keys() == {"ok", "partial", "failed"}
     parameters = duckdb.sql(f"SELECT parameters FROM '{lake}/_logs/*.parquet' WHERE parameters <> '{{}}' LIMIT 1")
     assert json.loads(parameters.fetchall()[0][0])
+
+
+SOURCES = [str(ROOT / "corpus" / name) for name in ("ulog", "rld", "vel", "rosbag")]
+
+
+def names(lake):
+    """Parquet files by their names, which are by content."""
+    found = (path.relative_to(lake) for path in pathlib.Path(lake).rglob("*.parquet"))
+    return {path.as_posix() for path in found if "_delta_log" not in path.parts}
+
+
+def test_workers_of_an_engine_make_the_same_lake(spark, lake, tmp_path):
+    rows = []
+    done = lakes.ingest(SOURCES, tmp_path / "lake", spark, pack_bytes=2_000_000, tell=rows.append)
+    assert names(tmp_path / "lake") == names(lake)
+    assert len(rows) == done.ok + done.partial + done.failed and done.ok > 100
+    again = lakes.ingest(SOURCES, tmp_path / "lake", spark, pack_bytes=2_000_000)
+    assert again.files == 0 and again.known >= done.ok
+    assert tables(tmp_path / "lake").values()
+
+
+@pytest.mark.skipif(ENGINE == "sail", reason="Sail's workers are threads of this process")
+def test_executors_that_are_killed_while_they_write_change_nothing(spark, lake, tmp_path, monkeypatch):
+    """SIGKILL when the files of a pack are complete and nobody knows of them, in three tasks."""
+    marks = tmp_path / "killed"
+    marks.mkdir()
+
+    def deadly(batches):
+        import pyarrow as pa
+
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                answer = _core.lake_answer(task)
+                if len(os.listdir(marks)) < 3:
+                    (marks / str(os.getpid())).touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                yield pa.RecordBatch.from_pydict({"answer": [answer]})
+
+    monkeypatch.setattr(_engines, "answers", deadly)
+    lakes.ingest(SOURCES, tmp_path / "lake", spark, pack_bytes=2_000_000)
+    assert len(list(marks.iterdir())) == 3, "three processes were killed"
+    assert names(tmp_path / "lake") == names(lake)
+    clean = [sys.executable, "-m", "rovelog", "lake", "clean", str(tmp_path / "lake")]
+    assert subprocess.run(clean, capture_output=True).returncode == 0
+    check = [sys.executable, "-m", "rovelog", "lake", "check", str(tmp_path / "lake")]
+    assert subprocess.run(check, capture_output=True).returncode == 0
+
+
+def test_the_guides_query_in_spark_sql(spark, tmp_path, monkeypatch):
+    """The same answer as DuckDB gives to the query before it."""
+    guide = (ROOT / "docs/guide/lake.md").read_text()
+    flights = pathlib.Path(os.environ.get("ROVELOG_REAL", ROOT.parent / "shared" / "real")) / "ulog"
+    if not flights.is_dir():
+        pytest.skip("no real logs (ROVELOG_REAL)")
+    monkeypatch.chdir(tmp_path)
+    assert ingest([str(flights)], tmp_path / "lake").returncode in (0, 3)
+
+    def snippet(engine):
+        return guide.split(f"<!-- run: {engine} -->\n```")[1].split("\n", 1)[1].split("```")[0]
+
+    found = {"spark": spark}
+    exec(snippet("spark").replace('"lake/', f'"{tmp_path}/lake/'), found)
+    rows = [tuple(row) for row in found["sag"].select("id", "lowest", "sag").collect()]
+    expected = duckdb.sql(f"SELECT id, lowest, sag FROM ({snippet('duckdb').strip()})").fetchall()
+    assert rows == expected and rows

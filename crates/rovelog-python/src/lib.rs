@@ -12,6 +12,7 @@ mod cli;
 mod compat;
 mod errors;
 mod export;
+mod lake;
 mod memory;
 mod origin;
 mod output;
@@ -53,6 +54,8 @@ mod _core {
     use crate::errors::panic_on_purpose;
     #[pymodule_export]
     use crate::export::{export_kind, export_logger_csv, export_names, export_records, export_tables};
+    #[pymodule_export]
+    use crate::lake::{lake_answer, lake_ingest};
     #[pymodule_export]
     use crate::memory::{Leaf, Memory};
     #[pymodule_export]

@@ -2,7 +2,9 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use clap::ValueEnum;
 use rovelog_scale::lake::{self, Ingested, Lake, LogRow, Options, Status as LogStatus, Worker};
 use serde::Serialize;
 
@@ -47,9 +49,20 @@ pub(crate) struct Args {
     /// Try the logs again that ended their worker process
     #[arg(long)]
     retry_quarantined: bool,
+    /// Who makes the tables: local, spark or sail; the last two need the Python package
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, default_value = "local", hide_default_value = true)]
+    engine: Engine,
     /// Program that runs a worker
     #[arg(long, value_name = "PROGRAM", hide = true)]
     worker: Option<PathBuf>,
+}
+
+/// Who makes the tables.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    Local,
+    Spark,
+    Sail,
 }
 
 /// A line of the document `rovelog.ingest/1`.
@@ -86,6 +99,9 @@ impl<'a> Line<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Ndjson])?;
+    if args.engine != Engine::Local {
+        return by_engine(args, format);
+    }
     let mut options = Options::new(worker(args.worker.as_deref())?);
     options.jobs = args.jobs.map_or(options.jobs, usize::from);
     options.pack_bytes = args.pack_size.unwrap_or(options.pack_bytes);
@@ -118,6 +134,37 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     out.flush()?;
     summarize(&done, context);
     Ok(if done.partial + done.failed > 0 { Status::Lost } else { Status::Done })
+}
+
+/// Has the Python package do it, which speaks with the engines.
+fn by_engine(args: &Args, format: Format) -> Outcome {
+    let engine = if args.engine == Engine::Spark { "spark" } else { "sail" };
+    let Some(python) = INTERPRETER.get() else {
+        return Err(Failure::failed(format!("{engine} is reached through the Python package")).next(format!(
+            "pip install 'rovelog[spark]', then: python -m rovelog ingest ... --engine {engine}"
+        )));
+    };
+    let mut command = Command::new(python);
+    command.args(["-m", "rovelog.lake", "ingest", "--engine", engine, "-o"]).arg(&args.output);
+    if let Some(jobs) = args.jobs {
+        command.args(["--jobs", &jobs.to_string()]);
+    }
+    if let Some(size) = args.pack_size {
+        command.args(["--pack-bytes", &size.to_string()]);
+    }
+    if args.retry_quarantined {
+        command.arg("--retry-quarantined");
+    }
+    if format == Format::Ndjson {
+        command.arg("--ndjson");
+    }
+    let status = command.arg("--").args(&args.sources).status()?;
+    match status.code() {
+        Some(0) => Ok(Status::Done),
+        Some(3) => Ok(Status::Lost),
+        // It has said why.
+        _ => Ok(Status::Failed),
+    }
 }
 
 /// Says what is missing of a log.
@@ -165,13 +212,13 @@ fn summarize(done: &Ingested, context: &Context) {
 fn worker(program: Option<&Path>) -> Result<Worker, Failure> {
     let serve = ["lake", "worker"].map(str::to_owned);
     if let Some(program) = program {
-        return Ok(Worker { program: program.to_owned(), arguments: serve.to_vec() });
+        return Ok(Worker::Process { program: program.to_owned(), arguments: serve.to_vec() });
     }
     if let Some(python) = INTERPRETER.get() {
         let module = ["-m", "rovelog"].map(str::to_owned);
-        return Ok(Worker { program: python.clone(), arguments: [module, serve].concat() });
+        return Ok(Worker::Process { program: python.clone(), arguments: [module, serve].concat() });
     }
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot start workers: {error}")))?;
-    Ok(Worker { program, arguments: serve.to_vec() })
+    Ok(Worker::Process { program, arguments: serve.to_vec() })
 }

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any, final, overload
 
@@ -32,6 +32,8 @@ __all__ = [
     "export_records",
     "export_tables",
     "formats",
+    "lake_answer",
+    "lake_ingest",
     "main",
     "rld_block_times",
     "rld_currents",
@@ -346,6 +348,16 @@ class ScaleSchema:
 class SplitRows:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+def lake_answer(task: str) -> str: ...
+def lake_ingest(
+    sources: Sequence[str],
+    lake: str | PathLike[str],
+    call: Callable[[str], str],
+    jobs: int,
+    pack_bytes: int,
+    retry_quarantined: bool,
+    tell: Callable[[str], object],
+) -> dict[str, int]: ...
 def scale_find(sources: Sequence[str]) -> list[LogFile]: ...
 def scale_divide(logs: Sequence[LogFile], selection: str, target_bytes: int) -> list[str]: ...
 def scale_schema(logs: Sequence[LogFile], selection: str) -> ScaleSchema: ...

@@ -1,23 +1,29 @@
-"""Delta tables over the Parquet files of a lake that `rovelog ingest` has made.
+"""Lakes made by the workers of an engine, and Delta tables over the Parquet files of a lake.
 
-    rovelog ingest flights/ -o lake/
+    rovelog ingest flights/ -o lake/ --engine spark
     python -m rovelog.lake lake/
 
-Each table gets a `_delta_log` next to its files; no file is written again. The table `_logs` comes last: its new version
-is the moment at which new logs are visible to readers of Delta. A second call without new logs writes nothing, and a
-call after one that was killed completes it. Needs `pip install rovelog[lake]`.
+`ingest` has the packs of a lake made by the workers of Spark or Sail; without an engine, the command
+line does that.
+
+`delta` gives each table a `_delta_log` next to its files; no file is written again. The table `_logs`
+comes last: its new version is the moment at which new logs are visible to readers of Delta. A second
+call without new logs writes nothing, and a call after one that was killed completes it. Needs
+`pip install rovelog[lake]`.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
 import pathlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from rovelog import _core, _engines
 from rovelog._errors import MissingFileError
 from rovelog._need import need
 
@@ -41,6 +47,57 @@ class Changed(NamedTuple):
     """New versions of the tables that have changed, by their folders in the lake."""
     refused: dict[str, str]
     """Tables that Delta cannot have, with the reason: their Parquet files can be read as before."""
+
+
+class Ingested(NamedTuple):
+    """What became of the logs."""
+
+    ok: int
+    """Logs that are in the lake with this run, whole."""
+    partial: int
+    """Logs of which a part was lost."""
+    failed: int
+    """Logs that are not in the lake, with a row that says why."""
+    known: int
+    """Logs that were in the lake before."""
+    same: int
+    """Logs with the same content as another one."""
+    files: int
+    """Files that were written."""
+    removed: int
+    """Files of a run that was killed, which were removed."""
+
+
+def ingest(
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    lake: str | os.PathLike[str],
+    spark: Any,
+    *,
+    jobs: int | None = None,
+    pack_bytes: int = 128 << 20,
+    retry_quarantined: bool = False,
+    tell: Callable[[dict[str, Any]], object] | None = None,
+) -> Ingested:
+    """Adds logs to a lake, as `rovelog ingest` does, with the workers of a session of Spark or Sail.
+
+    Workers need this package, and the logs and the lake under the same paths. This process divides the logs into packs of
+    about `pack_bytes`, has `jobs` of them made at a time (default: one per processor of this machine), and commits them.
+    `tell` gets the row of each log.
+
+    Raises RovelogError if a source has no logs, or the lake cannot be written.
+    """
+    several = [sources] if isinstance(sources, (str, os.PathLike)) else sources
+    told = tell or (lambda row: None)
+    done = _core.lake_ingest(
+        [os.fspath(source) for source in several],
+        os.fspath(lake),
+        _engines.caller(spark),
+        jobs or os.cpu_count() or 1,
+        pack_bytes,
+        retry_quarantined,
+        lambda row: told(json.loads(row)),
+    )
+    return Ingested(**done)
 
 
 def delta(lake: str | os.PathLike[str]) -> Changed:
@@ -161,7 +218,43 @@ def _remove(transaction: Any, folder: pathlib.Path, name: str) -> Any:
     return transaction.RemoveAction(path=name, deletion_timestamp=0, data_change=True, partition_values=values)
 
 
+def _ingest(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m rovelog.lake ingest", description="Add logs to a lake by an engine.")
+    parser.add_argument("sources", nargs="+", metavar="SOURCE")
+    parser.add_argument("-o", dest="lake", required=True, metavar="LAKE")
+    parser.add_argument("--engine", choices=["spark", "sail"], default="spark")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--pack-bytes", type=int, default=128 << 20)
+    parser.add_argument("--retry-quarantined", action="store_true")
+    parser.add_argument("--ndjson", action="store_true")
+    args = parser.parse_args(arguments)
+
+    def tell(row: dict[str, Any]) -> None:
+        if args.ndjson:
+            shown = {key: row[key] for key in ("uri", "id", "format", "status", "error", "pack")}
+            counts = {key: str(row[key]) for key in ("size", "records", "lost_bytes")}
+            print(json.dumps({"schema": "rovelog.ingest/1", **shown, **counts}), flush=True)
+        elif row["status"] == "failed":
+            print(f"{row['uri']}: not added: {row['error']}", file=sys.stderr)
+
+    with _engines.session(args.engine) as spark:
+        done = ingest(
+            args.sources,
+            args.lake,
+            spark,
+            jobs=args.jobs,
+            pack_bytes=args.pack_bytes,
+            retry_quarantined=args.retry_quarantined,
+            tell=tell,
+        )
+    counts = ", ".join(f"{number} {what}" for what, number in done._asdict().items() if number)
+    print(f"logs: {counts or 'nothing to do'}", file=sys.stderr)
+    return 3 if done.partial or done.failed else 0
+
+
 def _main(arguments: list[str]) -> int:
+    if arguments[:1] == ["ingest"]:
+        return _ingest(arguments[1:])
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print("usage: python -m rovelog.lake LAKE", file=sys.stderr)
         return 2
