@@ -22,7 +22,10 @@ fn raise(py: Python<'_>, error: &ScaleError) -> PyErr {
     }
 }
 
-pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, ScaleError> + Send) -> PyResult<T> {
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, ScaleError> + Send,
+) -> PyResult<T> {
     errors::run(py, work)?.map_err(|error| raise(py, &error))
 }
 

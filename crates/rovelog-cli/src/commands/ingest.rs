@@ -50,7 +50,14 @@ pub(crate) struct Args {
     #[arg(long)]
     retry_quarantined: bool,
     /// Who makes the tables: local, spark or sail; the last two need the Python package
-    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, default_value = "local", hide_default_value = true)]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        hide_possible_values = true,
+        default_value = "local",
+        hide_default_value = true
+    )]
     engine: Engine,
     /// Program that runs a worker
     #[arg(long, value_name = "PROGRAM", hide = true)]
@@ -140,9 +147,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn by_engine(args: &Args, format: Format) -> Outcome {
     let engine = if args.engine == Engine::Spark { "spark" } else { "sail" };
     let Some(python) = INTERPRETER.get() else {
-        return Err(Failure::failed(format!("{engine} is reached through the Python package")).next(format!(
-            "pip install 'rovelog[spark]', then: python -m rovelog ingest ... --engine {engine}"
-        )));
+        return Err(Failure::failed(format!("{engine} is reached through the Python package")).next(
+            format!("pip install 'rovelog[spark]', then: python -m rovelog ingest ... --engine {engine}"),
+        ));
     };
     let mut command = Command::new(python);
     command.args(["-m", "rovelog.lake", "ingest", "--engine", engine, "-o"]).arg(&args.output);
