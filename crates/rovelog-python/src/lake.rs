@@ -16,16 +16,15 @@ pub(crate) fn lake_answer(py: Python<'_>, task: &str) -> PyResult<String> {
 }
 
 /// Adds logs to a lake. `call` takes a task and returns what [`lake_answer`] returned for it
-/// somewhere; it is called from `jobs` threads. `tell` takes each row of `_logs` as JSON.
+/// somewhere; it is called from several threads: the jobs, which come with the bytes of a pack, and
+/// whether logs are tried again that ended their worker. `tell` takes each row of `_logs` as JSON.
 #[pyfunction]
 pub(crate) fn lake_ingest(
     py: Python<'_>,
     sources: Vec<String>,
     lake: PathBuf,
     call: Py<PyAny>,
-    jobs: usize,
-    pack_bytes: u64,
-    retry_quarantined: bool,
+    how: (usize, u64, bool),
     tell: Py<PyAny>,
 ) -> PyResult<Py<PyDict>> {
     let engine = move |task: &str| {
@@ -35,7 +34,7 @@ pub(crate) fn lake_ingest(
         })
     };
     let mut options = Options::new(Worker::Engine(Arc::new(engine)));
-    (options.jobs, options.pack_bytes, options.retry_quarantined) = (jobs, pack_bytes, retry_quarantined);
+    (options.jobs, options.pack_bytes, options.retry_quarantined) = how;
     let mut told = Ok(());
     let done = run(py, || {
         ingest(&sources, &Lake::new(&lake), &options, &mut |progress| {

@@ -353,9 +353,7 @@ def lake_ingest(
     sources: Sequence[str],
     lake: str | PathLike[str],
     call: Callable[[str], str],
-    jobs: int,
-    pack_bytes: int,
-    retry_quarantined: bool,
+    how: tuple[int, int, bool],
     tell: Callable[[str], object],
 ) -> dict[str, int]: ...
 def scale_find(sources: Sequence[str]) -> list[LogFile]: ...

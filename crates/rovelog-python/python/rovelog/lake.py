@@ -92,9 +92,7 @@ def ingest(
         [os.fspath(source) for source in several],
         os.fspath(lake),
         _engines.caller(spark),
-        jobs or os.cpu_count() or 1,
-        pack_bytes,
-        retry_quarantined,
+        (jobs or os.cpu_count() or 1, pack_bytes, retry_quarantined),
         lambda row: told(json.loads(row)),
     )
     return Ingested(**done)
