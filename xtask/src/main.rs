@@ -14,6 +14,7 @@ mod package;
 mod peers;
 mod process;
 mod python;
+mod site;
 mod size;
 mod source;
 mod stages;
@@ -67,6 +68,7 @@ const TASKS: &[Task] = &[
         lake::command,
         "the data source on Spark (two executors, killed) and Sail, lakes as Delta tables; needs Java 17",
     ),
+    ("site", site::command, "build the documentation site, check its links [--external: links to other sites too]"),
     ("help", help, "print this list"),
 ];
 
