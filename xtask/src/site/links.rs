@@ -29,7 +29,10 @@ pub(super) fn check(site: &Path, opens: bool) -> Result<usize> {
         for link in attributes(html, &["href", "src"]).filter(|_| *page != "404.html") {
             if link.contains("://") {
                 others.insert(link);
-            } else if !link.starts_with("data:") && !link.starts_with("mailto:") && !reaches(page, link, &pages, &files) {
+            } else if !link.starts_with("data:")
+                && !link.starts_with("mailto:")
+                && !reaches(page, link, &pages, &files)
+            {
                 broken.push(format!("{page}: {link}"));
             }
         }
@@ -117,9 +120,15 @@ mod tests {
         ]);
         let files = ["index.html", "a/index.html", "x.svg"].map(str::to_owned).into();
         let reaches = |page, link| reaches(page, link, &pages, &files);
-        assert!(reaches("index.html", "a/#b") && reaches("a/index.html", "#b") && reaches("a/index.html", ".."));
+        assert!(
+            reaches("index.html", "a/#b") && reaches("a/index.html", "#b") && reaches("a/index.html", "..")
+        );
         assert!(reaches("a/index.html", "../x.svg") && reaches("a/index.html", "./"));
-        assert!(!reaches("index.html", "a/#c") && !reaches("index.html", "c/") && !reaches("a/index.html", "x.svg"));
+        assert!(
+            !reaches("index.html", "a/#c")
+                && !reaches("index.html", "c/")
+                && !reaches("a/index.html", "x.svg")
+        );
         let found: Vec<_> = attributes(&pages["a/index.html"], &["href", "id"]).collect();
         assert_eq!(found, ["../x.svg", "b"]);
     }

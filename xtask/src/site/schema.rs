@@ -22,9 +22,16 @@ pub(super) fn page(schema: &Value) -> String {
             let _ = writeln!(page, "{}", sort(definition));
             continue;
         };
-        page += "| key | type | meaning |\n|---|---|---|\n";
+        let explained = keys.values().any(|value| value["description"].is_string());
+        page += if explained {
+            "| key | type | meaning |\n|---|---|---|\n"
+        } else {
+            "| key | type |\n|---|---|\n"
+        };
         for (key, value) in keys {
-            let _ = writeln!(page, "| `{key}` | {} | {} |", sort(value), text(&value["description"]));
+            let meaning =
+                if explained { format!(" {} |", text(&value["description"])) } else { String::new() };
+            let _ = writeln!(page, "| `{key}` | {} |{meaning}", sort(value));
         }
     }
     page

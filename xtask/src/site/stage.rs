@@ -87,9 +87,8 @@ fn moved(target: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, PathBu
     if target.contains("://") || target.starts_with('#') || target.contains(' ') {
         return target.to_owned();
     }
-    let (path, anchor) = target.split_once('#').map_or((target, String::new()), |(path, anchor)| {
-        (path, format!("#{anchor}"))
-    });
+    let (path, anchor) =
+        target.split_once('#').map_or((target, String::new()), |(path, anchor)| (path, format!("#{anchor}")));
     let file = normal(&from.parent().unwrap_or(Path::new("")).join(path));
     match places.get(&file) {
         Some(place) => {
@@ -128,7 +127,8 @@ mod tests {
             page,
             format!("[x](../internals/top.md#y), [z](https://e.f) and [c]({code})\n\n    [code](b.md)\n")
         );
-        let page = with_links("[b](docs/a/b.md)\n", Path::new("TOP.md"), Path::new("internals/top.md"), &places);
+        let page =
+            with_links("[b](docs/a/b.md)\n", Path::new("TOP.md"), Path::new("internals/top.md"), &places);
         assert_eq!(page, "[b](../a/b.md)\n");
     }
 }
