@@ -14,10 +14,13 @@ mod package;
 mod peers;
 mod process;
 mod python;
+mod release;
+mod site;
 mod size;
 mod source;
 mod stages;
 mod tidy;
+mod workflows;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -67,6 +70,17 @@ const TASKS: &[Task] = &[
         lake::command,
         "the data source on Spark (two executors, killed) and Sail, lakes as Delta tables; needs Java 17",
     ),
+    (
+        "site",
+        site::command,
+        "build the documentation site, check its links [--external: links to other sites too]",
+    ),
+    (
+        "release",
+        release::command,
+        "build and try what a version publishes: release --dry-run [--archive TARGET: one archive; --sums: checksums]",
+    ),
+    ("workflows", workflows::command, "check the files of .github with actionlint and zizmor"),
     ("help", help, "print this list"),
 ];
 

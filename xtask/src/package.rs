@@ -91,6 +91,9 @@ pub(crate) fn check() -> Result<()> {
     in_an_empty_environment(&wheel)
 }
 
+/// What builds the package.
+pub(crate) const BUILDER: &[&str] = &[PACKAGES[0]];
+
 /// Returns an environment with the optimised package as users have it, and with `packages`.
 pub(crate) fn release(name: &str, packages: &[&str]) -> Result<PathBuf> {
     Ok(environment("release", name, packages)?.0)
@@ -102,7 +105,7 @@ pub(crate) fn development(name: &str, packages: &[&str]) -> Result<(PathBuf, Pat
 }
 
 fn environment(profile: &str, name: &str, packages: &[&str]) -> Result<(PathBuf, PathBuf)> {
-    let builder = python::with("build", &PACKAGES[..1])?;
+    let builder = python::with("build", BUILDER)?;
     let wheel = wheel(&builder, profile)?;
     let python = python::with(name, packages)?;
     install(&python, &wheel)?;
@@ -148,7 +151,12 @@ fn install(python: &Path, wheel: &Path) -> Result<()> {
 fn in_an_empty_environment(wheel: &Path) -> Result<()> {
     let python = python::with("empty", &[])?;
     install(&python, wheel)?;
+    smoke(&python)
+}
+
+/// Uses an installed package: opens a log, runs the command line.
+pub(crate) fn smoke(python: &Path) -> Result<()> {
     let log = root().join("corpus/ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg");
-    run(Command::new(&python).args(["-c", SMOKE]).arg(&log))?;
+    run(Command::new(python).args(["-c", SMOKE]).arg(&log))?;
     run(Command::new(python.with_file_name("rovelog")).arg("info").arg(&log).args(["--get", "format.id"]))
 }

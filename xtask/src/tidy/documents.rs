@@ -33,7 +33,7 @@ pub(super) fn check(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
 }
 
 /// Returns lines outside of code blocks, fenced or indented, with their numbers.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_fenced = false;
     let mut is_list = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {

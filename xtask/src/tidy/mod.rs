@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: rules of ARCHITECTURE.md that no compiler checks.
 
 mod dependencies;
-mod documents;
+pub(crate) mod documents;
 mod published;
 pub(crate) mod structure;
 pub(crate) mod words;

@@ -1,0 +1,71 @@
+//! The crates: packaged, and the command line installed from the packages alone.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::{Version, empty, try_program};
+use crate::process::{cargo, run};
+use crate::root;
+
+/// Packages all crates that are published and installs the command line from them.
+pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
+    run(&mut cargo(&["package", "--workspace", "--no-verify", "--allow-dirty", "--locked", "--quiet"]))?;
+    // Outside of the workspace, which cargo would find otherwise.
+    let folder = std::env::temp_dir().join(format!("rovelog-packages-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let result = install(version, out, &folder);
+    fs::remove_dir_all(&folder)?;
+    result
+}
+
+fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
+    let published = version.packages.iter().filter(|p| p["source"].is_null() && p["publish"].is_null());
+    let names: Vec<&str> = published.filter_map(|package| package["name"].as_str()).collect();
+    for name in &names {
+        let file = format!("{name}-{}.crate", version.number);
+        let package = crate::oracle::target().join("package").join(&file);
+        run(Command::new("tar").arg("-xzf").arg(&package).arg("-C").arg(folder))?;
+        fs::copy(&package, out.join(&file))?;
+    }
+    let unpacked = |name: &str| folder.join(format!("{name}-{}", version.number));
+    let cli = unpacked("rovelog-cli");
+    ensure!(cli.join("Cargo.lock").is_file(), "the package of the command line has no Cargo.lock");
+    // No registry has the crates yet: each is taken from its package. Profiles are in no package.
+    let mut settings = String::from("[profile.dist]\n");
+    let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml"))?.parse()?;
+    let profile = |name: &str| manifest.get("profile").and_then(|all| all.get(name)).cloned();
+    settings += &toml::to_string(&profile("dist").context("there is no profile dist")?)?;
+    if let Some(release) = profile("release") {
+        let release = toml::Table::from_iter([("release".to_owned(), release)]);
+        let all = toml::Table::from_iter([("profile".to_owned(), release.into())]);
+        let _ = writeln!(settings, "{}", toml::to_string(&all)?);
+    }
+    settings += "[patch.crates-io]\n";
+    for name in names.iter().filter(|name| **name != "rovelog-cli") {
+        let _ = writeln!(settings, "{name} = {{ path = {:?} }}", unpacked(name));
+    }
+    let config = folder.join("config.toml");
+    fs::write(&config, settings)?;
+    // The versions of the workspace: a lock file knows no checksum for what is not published.
+    fs::copy(root().join("Cargo.lock"), cli.join("Cargo.lock"))?;
+    let started = |args: &[&str]| {
+        let mut cargo = cargo(args);
+        cargo.arg("--config").arg(&config).current_dir(folder);
+        cargo
+    };
+    let manifest = cli.join("Cargo.toml");
+    run(started(&["update", "--workspace", "--quiet", "--manifest-path"]).arg(&manifest))?;
+    let home = empty("crates")?;
+    // In the folder of the other builds, so that dependencies are built once.
+    let mut install = started(&["install", "--locked", "--profile", "dist", "--all-features", "--path"]);
+    install.arg(&cli).arg("--root").arg(&home).arg("--target-dir").arg(crate::oracle::target());
+    run(&mut install)?;
+    let program: PathBuf = home.join("bin/rovelog");
+    try_program(&program, &home)?;
+    println!("{} crates; installed from their packages", names.len());
+    Ok(())
+}

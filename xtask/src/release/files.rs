@@ -1,0 +1,89 @@
+//! Files that name the version or depend on what a release publishes: they agree with Cargo.toml.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+/// Targets for which a release has an archive: those of `.github/workflows/release.yml`.
+const TARGETS: &[&str] = &[
+    "aarch64-apple-darwin",
+    "aarch64-pc-windows-msvc",
+    "aarch64-unknown-linux-gnu",
+    "aarch64-unknown-linux-musl",
+    "x86_64-apple-darwin",
+    "x86_64-pc-windows-msvc",
+    "x86_64-unknown-linux-gnu",
+    "x86_64-unknown-linux-musl",
+];
+
+/// Where each version appears, as the text around it. `@` is the version.
+const VERSIONS: &[(&str, &str)] = &[
+    ("CHANGELOG.md", "\n## @"),
+    ("CITATION.cff", "\nversion: @\n"),
+    ("packaging/conda/recipe.yaml", "\n  version: \"@\"\n"),
+    ("packaging/homebrew/rovelog.rb", "\n  version \"@\"\n"),
+    ("docs/guide/install.md", "rovelog-@-x86_64-unknown-linux-musl.tar.gz"),
+];
+
+/// Fails if a file names another version, or an archive that does not exist.
+pub(super) fn check(root: &Path, version: &str) -> Result<()> {
+    let read = |file: &str| fs::read_to_string(root.join(file)).with_context(|| format!("reading {file}"));
+    for (file, around) in VERSIONS {
+        let wanted = around.replace('@', version);
+        ensure!(
+            read(file)?.contains(&wanted),
+            "{file}: version {version} is not where it belongs: {wanted:?}"
+        );
+    }
+    let release = read(".github/workflows/release.yml")?;
+    let formula = read("packaging/homebrew/rovelog.rb")?;
+    for target in TARGETS {
+        ensure!(release.contains(&format!("target: {target}\n")), "release.yml builds nothing for {target}");
+        let is_brewed = target.contains("apple") || target.ends_with("-gnu");
+        let has = formula.contains(&format!("rovelog-#{{version}}-{target}.tar.gz"));
+        ensure!(has == is_brewed, "rovelog.rb: {target}");
+    }
+    let archives = release.matches("- target: ").count();
+    ensure!(archives == TARGETS.len(), "release.yml has {archives} archives, not {}", TARGETS.len());
+    // What installs the program by name takes what an archive or a package has.
+    let manifest: toml::Table = read("crates/rovelog-cli/Cargo.toml")?.parse()?;
+    let binstall = manifest["package"]["metadata"]["binstall"]["pkg-url"].as_str().unwrap_or_default();
+    ensure!(
+        binstall.ends_with("/v{ version }/rovelog-{ version }-{ target }.tar.gz"),
+        "binstall: {binstall}"
+    );
+    let docker = read("packaging/Dockerfile")?;
+    ensure!(
+        docker.contains("FROM scratch\n") && docker.contains("-unknown-linux-musl"),
+        "packaging/Dockerfile"
+    );
+    let recipe = read("packaging/conda/recipe.yaml")?;
+    let toolchain = read("rust-toolchain.toml")?;
+    let rust = toolchain.lines().find_map(|line| line.strip_prefix("channel = "));
+    let rust = rust.context("rust-toolchain.toml names no channel")?.trim_matches('"');
+    ensure!(recipe.contains(&format!("rust >={rust}")), "recipe.yaml: rust >={rust}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_files_of_a_release_agree() {
+        let version = env!("CARGO_PKG_VERSION");
+        super::check(&crate::root(), version).expect("the files agree");
+        assert!(super::check(&crate::root(), "99.0.0").is_err());
+    }
+
+    #[test]
+    fn every_loss_has_a_cause_and_a_cure() {
+        let read = |file: &str| std::fs::read_to_string(crate::root().join(file)).expect("the page exists");
+        let codes = |text: &str| -> Vec<String> {
+            let cells = text.lines().filter_map(|line| line.strip_prefix("| E-")?.split(' ').next());
+            cells.map(str::to_owned).collect()
+        };
+        let losses = codes(&read("docs/reference/diagnostics.md"));
+        assert!(losses.len() > 20);
+        assert_eq!(codes(&read("docs/reference/problems.md")), losses);
+    }
+}

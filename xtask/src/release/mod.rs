@@ -1,0 +1,180 @@
+//! `cargo xtask release`: everything that a version publishes, built and tried before it is.
+
+mod archive;
+mod crates;
+mod files;
+mod python;
+mod sbom;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::process::{cargo, run};
+use crate::root;
+
+/// The profile and the features of what is published.
+const BUILD: &[&str] = &["--locked", "--profile", "dist", "--all-features"];
+
+/// Runs the subcommand.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    let out = root().join("target/release-artefacts");
+    match args {
+        [option] if option == "--dry-run" => dry_run(&out),
+        [option, target] if option == "--archive" => {
+            fs::create_dir_all(&out)?;
+            let made = archive::make(&Version::read()?, target, &out)?;
+            println!("{}", made.display());
+            Ok(())
+        }
+        [option] if option == "--sums" => sums(&out),
+        _ => bail!("release takes --dry-run, --archive TARGET or --sums"),
+    }
+}
+
+/// Builds and tries every artefact of this machine's system.
+fn dry_run(out: &Path) -> Result<()> {
+    if out.exists() {
+        fs::remove_dir_all(out)?;
+    }
+    fs::create_dir_all(out)?;
+    let version = Version::read()?;
+    files::check(&root(), &version.number)?;
+    let host = host()?;
+    let mut targets = vec![host.clone()];
+    if let Some(musl) = host.strip_suffix("-gnu").map(|start| format!("{start}-musl")) {
+        match archive::cannot_build(&musl) {
+            None => targets.push(musl),
+            Some(why) => println!("SKIPPED: the archive for {musl}: {why}"),
+        }
+    }
+    for target in targets {
+        println!("--- archive for {target}");
+        let made = archive::make(&version, &target, out)?;
+        archive::try_out(&made, &version, &target)?;
+    }
+    println!("--- crates");
+    crates::check(&version, out)?;
+    println!("--- Python");
+    python::check(out)?;
+    println!("--- bill of materials, checksums");
+    fs::write(out.join("rovelog.cdx.json"), sbom::document(&version, &host)?)?;
+    sums(out)?;
+    println!("the artefacts of {} are in target/release-artefacts", version.number);
+    Ok(())
+}
+
+/// The version, and the packages of the workspace and of all dependencies.
+struct Version {
+    number: String,
+    packages: Vec<Value>,
+}
+
+impl Version {
+    fn read() -> Result<Self> {
+        let output = cargo(&["metadata", "--format-version", "1", "--locked"]).output()?;
+        ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+        let mut metadata: Value = serde_json::from_slice(&output.stdout)?;
+        let Value::Array(packages) = metadata["packages"].take() else {
+            bail!("cargo metadata lists no packages")
+        };
+        let cli = packages.iter().find(|package| package["name"] == "rovelog-cli");
+        let number =
+            cli.and_then(|cli| cli["version"].as_str()).context("there is no rovelog-cli")?.to_owned();
+        Ok(Self { number, packages })
+    }
+
+    /// Returns the packages that the program is built from for `target`, without build tools.
+    fn built_from(&self, target: &str) -> Result<Vec<&Value>> {
+        let mut tree =
+            cargo(&["tree", "--locked", "-p", "rovelog-cli", "--all-features", "--target", target]);
+        let output = tree.args(["-e", "normal", "--prefix", "none", "--format", "{p}"]).output()?;
+        ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout)?;
+        let mut names: Vec<(&str, &str)> = text
+            .lines()
+            .filter_map(|line| {
+                let mut words = line.split(' ');
+                Some((words.next()?, words.next()?.strip_prefix('v')?))
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let find = |(name, version): (&str, &str)| {
+            let found = self.packages.iter().find(|p| p["name"] == name && p["version"] == version);
+            found.with_context(|| format!("cargo metadata does not list {name} {version}"))
+        };
+        names.into_iter().map(find).collect()
+    }
+}
+
+/// Returns the target of this machine.
+fn host() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().context("starting rustc")?;
+    let text = String::from_utf8(output.stdout)?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc does not name its host")?.to_owned())
+}
+
+/// Returns a new folder under target/release-tried.
+fn empty(name: &str) -> Result<PathBuf> {
+    let folder = root().join("target/release-tried").join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Tries an installed program in an empty home folder: `info` of a log, and an export that a reader
+/// of ours has to read again.
+fn try_program(program: &Path, home: &Path) -> Result<()> {
+    let log = root().join("corpus/ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg");
+    let start = |args: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(args).env_clear().env("HOME", home).current_dir(home).stderr(Stdio::inherit());
+        command
+    };
+    let info = start(&["info", "--get", "format.id"]).arg(&log).output().context("starting the program")?;
+    let id = String::from_utf8_lossy(&info.stdout).into_owned();
+    ensure!(
+        info.status.success() && id.trim() == "ulog",
+        "{} info: {}, {id:?}",
+        program.display(),
+        info.status
+    );
+    // The log of the corpus has damage, which is reported with exit code 3.
+    let export = start(&["export", "-o", "tables/", "--to", "parquet"]).arg(&log).status()?;
+    ensure!(matches!(export.code(), Some(0 | 3)), "{} export: {export}", program.display());
+    let tables = fs::read_dir(home.join("tables"))?.collect::<std::io::Result<Vec<_>>>()?;
+    ensure!(!tables.is_empty(), "the export wrote no table");
+    for table in tables {
+        let bytes = fs::read(table.path())?;
+        ensure!(
+            bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"),
+            "{}: no Parquet",
+            table.path().display()
+        );
+    }
+    Ok(())
+}
+
+/// Writes SHA256SUMS of all files in `out`.
+fn sums(out: &Path) -> Result<()> {
+    let mut files: Vec<_> = fs::read_dir(out)?.collect::<std::io::Result<Vec<_>>>()?;
+    files.retain(|file| file.file_name() != "SHA256SUMS");
+    files.sort_by_key(fs::DirEntry::file_name);
+    let mut lines = String::new();
+    for file in files {
+        let sum = Sha256::digest(fs::read(file.path())?);
+        let hex: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
+        lines += &format!("{hex}  {}\n", file.file_name().to_string_lossy());
+    }
+    fs::write(out.join("SHA256SUMS"), &lines)?;
+    print!("{lines}");
+    run(Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(out))
+}

@@ -1,0 +1,54 @@
+//! The wheel and the source distribution, each installed in an environment without other packages.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::{empty, try_program};
+use crate::process::run;
+use crate::{oracle, package, python, root};
+
+/// Builds and tries both.
+pub(super) fn check(out: &Path) -> Result<()> {
+    let maturin = python::with("build", package::BUILDER)?;
+    let build = |args: &[&str]| {
+        let mut build = Command::new(&maturin);
+        build.args(["-m", "maturin"]).args(args).arg("--out").arg(out);
+        build.env("CARGO_TARGET_DIR", oracle::target()).current_dir(root().join("crates/rovelog-python"));
+        run(&mut build)
+    };
+    build(&["build", "--locked", "--profile", "dist"])?;
+    install("wheel", &find(out, "whl")?)?;
+    build(&["sdist"])?;
+    install("sdist", &find(out, "gz")?)
+}
+
+/// Installs a file in a new environment and uses it as users do.
+fn install(name: &str, file: &Path) -> Result<()> {
+    let home = empty(name)?;
+    run(Command::new("python3").args(["-m", "venv"]).arg(home.join("env")))?;
+    let python = home.join("env/bin/python");
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--no-deps"]).arg(file);
+    // With the profile and in the folder of the other builds, so that dependencies are built once.
+    pip.env("CARGO_TARGET_DIR", oracle::target()).env("MATURIN_PEP517_ARGS", "--profile dist");
+    run(&mut pip)?;
+    package::smoke(&python)?;
+    try_program(&home.join("env/bin/rovelog"), &home)?;
+    println!("{}: installed", file.display());
+    Ok(())
+}
+
+/// Returns the file with this extension that is no archive of the program.
+fn find(out: &Path, extension: &str) -> Result<PathBuf> {
+    let files = fs::read_dir(out)?.collect::<std::io::Result<Vec<_>>>()?;
+    let paths = files.into_iter().map(|file| file.path());
+    let mut ours = paths.filter(|path| path.extension() == Some(OsStr::new(extension)));
+    let is_archive =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-linux-"));
+    ours.find(|path| extension == "whl" || !is_archive(path))
+        .with_context(|| format!("no .{extension} in {}", out.display()))
+}

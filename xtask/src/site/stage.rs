@@ -1,0 +1,134 @@
+//! Lays out the pages for the generator, with links that lead within the site or to the repository.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::schema;
+use crate::process::files_below;
+use crate::tidy::documents::prose;
+
+/// Where files that are not pages are shown.
+const REPOSITORY: &str = "https://github.com/rovelog/rovelog/blob/main";
+
+/// Documents outside of docs/ that are pages, by their paths in the repository and in the site.
+const OTHERS: &[(&str, &str)] = &[
+    ("ARCHITECTURE.md", "internals/architecture.md"),
+    ("CONTRIBUTING.md", "internals/contributing.md"),
+    ("SECURITY.md", "internals/security.md"),
+    ("CHANGELOG.md", "internals/changes.md"),
+    ("corpus/README.md", "internals/corpus.md"),
+];
+
+/// Writes the sources of the site to `folder`.
+pub(super) fn lay(root: &Path, folder: &Path) -> Result<()> {
+    let docs = folder.join("docs");
+    // By paths in the repository: where a file is in the site.
+    let mut places: BTreeMap<PathBuf, PathBuf> =
+        OTHERS.iter().map(|(from, to)| (PathBuf::from(from), PathBuf::from(to))).collect();
+    for file in files_below(&root.join("docs"))? {
+        places.insert(Path::new("docs").join(&file), file);
+    }
+    for (from, to) in &places {
+        let to_file = docs.join(to);
+        fs::create_dir_all(to_file.parent().context("a page is in a folder")?)?;
+        if from.extension().is_some_and(|extension| extension == "md") {
+            let text = fs::read_to_string(root.join(from))?;
+            fs::write(to_file, with_links(&text, from, to, &places))?;
+        } else {
+            fs::copy(root.join(from), to_file)?;
+        }
+    }
+    for (from, to) in [("site/assets", "assets"), ("site/pages", "")] {
+        for file in files_below(&root.join(from))? {
+            let to_file = docs.join(to).join(&file);
+            fs::create_dir_all(to_file.parent().context("a page is in a folder")?)?;
+            fs::copy(root.join(from).join(&file), to_file)?;
+        }
+    }
+    let text = fs::read_to_string(root.join("docs/reference/schemas/rovelog.schema.json"))?;
+    fs::write(docs.join("reference/json.md"), schema::page(&serde_json::from_str(&text)?))?;
+    let settings = fs::read_to_string(root.join("site/zensical.toml"))?;
+    fs::write(folder.join("zensical.toml"), &settings)?;
+    every_page_is_listed(&docs, &settings)
+}
+
+/// Fails if a page is not in the navigation, which lists all of them.
+fn every_page_is_listed(docs: &Path, settings: &str) -> Result<()> {
+    let pages = files_below(docs)?;
+    let pages = pages.iter().filter(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let listed = |page: &Path| settings.contains(&format!("\"{}\"", page.display()));
+    let missing: Vec<_> = pages.filter(|page| !listed(page)).map(|page| page.display().to_string()).collect();
+    ensure!(missing.is_empty(), "not in the navigation of site/zensical.toml: {}", missing.join(", "));
+    Ok(())
+}
+
+/// Returns the page with its relative links changed for its place in the site.
+fn with_links(text: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, PathBuf>) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for (number, line) in prose(text) {
+        let mut parts = line.split("](");
+        let mut new = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (target, rest) = part.split_once(')').unwrap_or((part, ""));
+            new = format!("{new}]({}){rest}", moved(target, from, to, places));
+        }
+        if let Some(old) = lines.get_mut(number - 1).filter(|_| line.contains("](")) {
+            *old = new;
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Returns the target of a link for a page that was `from` in the repository and is `to` in the site.
+fn moved(target: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, PathBuf>) -> String {
+    if target.contains("://") || target.starts_with('#') || target.contains(' ') {
+        return target.to_owned();
+    }
+    let (path, anchor) =
+        target.split_once('#').map_or((target, String::new()), |(path, anchor)| (path, format!("#{anchor}")));
+    let file = normal(&from.parent().unwrap_or(Path::new("")).join(path));
+    match places.get(&file) {
+        Some(place) => {
+            let up = to.components().count().saturating_sub(1);
+            format!("{}{}{anchor}", "../".repeat(up), place.display())
+        }
+        None => format!("{REPOSITORY}/{}{anchor}", file.display()),
+    }
+}
+
+/// Returns the path without `..` and `.`.
+fn normal(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(parts.pop()),
+            Component::CurDir => {}
+            other => parts.push(other),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_the_site_or_to_the_repository() {
+        let places = [("docs/a/b.md", "a/b.md"), ("TOP.md", "internals/top.md")];
+        let places = places.map(|(from, to)| (PathBuf::from(from), PathBuf::from(to))).into();
+        let text = "[x](../../TOP.md#y), [z](https://e.f) and [c](../../crates/d.rs)\n\n    [code](b.md)\n";
+        let page = with_links(text, Path::new("docs/a/b.md"), Path::new("a/b.md"), &places);
+        let code = format!("{REPOSITORY}/crates/d.rs");
+        assert_eq!(
+            page,
+            format!("[x](../internals/top.md#y), [z](https://e.f) and [c]({code})\n\n    [code](b.md)\n")
+        );
+        let page =
+            with_links("[b](docs/a/b.md)\n", Path::new("TOP.md"), Path::new("internals/top.md"), &places);
+        assert_eq!(page, "[b](../a/b.md)\n");
+    }
+}
