@@ -15,7 +15,7 @@ use crate::input::{Input, Survey};
 use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::records::plain;
-use crate::select::near;
+use rovelog_export::signal::near;
 use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 

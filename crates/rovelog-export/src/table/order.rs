@@ -68,7 +68,7 @@ impl Rows {
 }
 
 /// Order of the rows of all topics.
-pub(super) struct Order {
+pub(crate) struct Order {
     topics: Vec<Rows>,
     /// True if rows stay in file order.
     as_they_lie: bool,
@@ -82,7 +82,7 @@ impl Order {
 
     /// Returns the order of the selected rows. Most topics are in order as a whole; for the others,
     /// the times are read.
-    pub(super) fn of(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
+    pub(crate) fn of(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
         let mut topics = vec![Rows::NONE; log.topics().len()];
         let is_whole = |topic: &Topic| topic.in_order && topic.timed == topic.count;
         let others = log.topics().iter().filter(|topic| select.keeps_topic(topic) && !is_whole(topic));
@@ -105,7 +105,7 @@ impl Order {
     }
 
     /// Returns whether the rows of a topic have to be sorted.
-    pub(super) fn needs_sorting(&self, topic: TopicId) -> bool {
+    pub(crate) fn needs_sorting(&self, topic: TopicId) -> bool {
         !self.as_they_lie && !self.topics[topic.index()].kept
     }
 
@@ -119,22 +119,53 @@ impl Order {
     ) -> Result<(), ExportError> {
         let mut select = select.clone();
         select.topics = Some(Names::from_iter([&topic.name]));
-        let Rows { min, max, .. } = self.topics[topic.id.index()];
-        let mut windows = Vec::new();
-        divide(log, topic, &select, (min, max), &mut windows)?;
-        // The first and last window are open: a row without a time may be outside.
-        let last = windows.len().saturating_sub(1);
-        for (i, (from, to)) in windows.iter().enumerate() {
-            let from = if i == 0 { select.start } else { Some(*from) };
-            let to = if i == last { select.end } else { to.checked_add(1) };
-            let batches = log.own(topic)?.columns(&select.clone().between(from, to))?;
-            let schema = batches.schema();
-            let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
-            let all = concat_batches(&schema, &batches)?;
-            drop(batches);
-            take(&in_order(&all)?)?;
+        for window in self.windows(log, topic, &select)? {
+            take(&window.read(log, topic, &select)?)?;
         }
         Ok(())
+    }
+
+    /// Returns windows of time, in order, each with rows that can be sorted at once. `select` names
+    /// the topic alone.
+    pub(crate) fn windows(
+        &self,
+        log: &dyn LogReader,
+        topic: &Topic,
+        select: &Select,
+    ) -> Result<Vec<Window>, ExportError> {
+        let Rows { min, max, .. } = self.topics[topic.id.index()];
+        let mut windows = Vec::new();
+        divide(log, topic, select, (min, max), &mut windows)?;
+        // The first and last window are open: a row without a time may be outside.
+        let last = windows.len().saturating_sub(1);
+        let windows = windows.into_iter().enumerate().map(|(i, (from, to))| Window {
+            from: if i == 0 { select.start } else { Some(from) },
+            to: if i == last { select.end } else { to.checked_add(1) },
+        });
+        Ok(windows.collect())
+    }
+}
+
+/// A window of time whose rows are sorted at once.
+pub(crate) struct Window {
+    from: Option<i64>,
+    to: Option<i64>,
+}
+
+impl Window {
+    /// Returns its rows in time order.
+    pub(crate) fn read(
+        &self,
+        log: &dyn LogReader,
+        topic: &Topic,
+        select: &Select,
+    ) -> Result<RecordBatch, ExportError> {
+        let batches = log.own(topic)?.columns(&select.clone().between(self.from, self.to))?;
+        let schema = batches.schema();
+        let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
+        let all = concat_batches(&schema, &batches)?;
+        drop(batches);
+        in_order(&all)
     }
 }
 
