@@ -1,5 +1,4 @@
-//! Selection of topics by name or regular expression, and of fields by glob; suggestions for
-//! misspelt names.
+//! Selection of topics by name or regular expression, and of fields as signals are named.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -7,7 +6,8 @@ use std::path::Path;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use regex::Regex;
 use rovelog::core::select::field_path;
-use rovelog::{FieldType, Schema, Select, Topic};
+use rovelog::{FieldType, LogReader, Schema, Select, Topic};
+use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, near, split_list};
 
 use crate::failure::Failure;
 
@@ -152,64 +152,37 @@ fn near_topics(name: &str, topics: &[Topic]) -> String {
     near(name, topics.iter().map(|topic| topic.name.as_str()), "rovelog topics FILE")
 }
 
-/// Returns `did you mean a, b or c? All of them: rovelog topics FILE`, with the three of `names`
-/// that are most similar to `name`.
-pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &str) -> String {
-    match nearest(name, names).as_slice() {
-        [] => format!("list all: {all}"),
-        [one] => format!("did you mean {one}? List all: {all}"),
-        [rest @ .., last] => format!("did you mean {} or {last}? List all: {all}", rest.join(", ")),
-    }
-}
-
-/// Maximum number of names that are compared with a misspelt one: a hostile log has 65 536.
-const MOST_COMPARED: usize = 4096;
-
-/// Returns the three of `names` that are most similar to `name`.
-fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut ranked: Vec<_> = names.take(MOST_COMPARED).map(|other| (distance(name, other), other)).collect();
-    ranked.sort_unstable();
-    ranked.dedup();
-    ranked.into_iter().take(3).map(|(_, name)| name).collect()
-}
-
-/// Returns the edit distance of two names, ignoring case; a part of a name is nearer than any
-/// misspelling.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let b = b.strip_suffix("/0").unwrap_or(&b);
-    if a.len() > 2 && b.contains(&a) {
-        return 1;
-    }
-    strsim::levenshtein(&a, b) * 2
-}
-
-/// Parses a pattern for names of fields: it matches the field and everything inside it; `*` is any
-/// text, `?` any character.
-pub(crate) fn glob(text: &str) -> Result<Regex, String> {
-    let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
-    part(&format!(r"^{pattern}(?:$|[.\[])"))
-}
-
 /// Selection of fields.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// Only these fields, e.g. q, q[0], pos.*; topics without any of them are skipped
-    #[arg(long, value_name = "GLOB,..", value_delimiter = ',', value_parser = Glob::new)]
-    fields: Vec<Glob>,
+    /// Only these fields: q, q[0..2], {x,y}, pos.*, TOPIC.q; also expressions: norm(q), p=V1*I1.
+    /// Topics without any of them are skipped
+    #[arg(long, value_name = "FIELD,..", value_parser = FieldList::new)]
+    fields: Vec<FieldList>,
 }
 
-/// A pattern for names of fields: it matches the field and everything inside it; `*` is any text,
-/// `?` any character.
+/// Fields of one option: patterns of names, and what may be expressions.
 #[derive(Clone)]
-struct Glob {
-    text: String,
-    regex: Regex,
+struct FieldList(Vec<(String, Option<Pattern>)>);
+
+impl FieldList {
+    fn new(text: &str) -> Result<Self, String> {
+        let item = |text: &str| match Pattern::new(text) {
+            Ok(pattern) => Ok((text.to_owned(), Some(pattern))),
+            Err(_) if text.contains('(') => Ok((text.to_owned(), None)),
+            Err(error) => Err(error),
+        };
+        split_list(text).map(item).collect::<Result<_, _>>().map(Self)
+    }
 }
 
-impl Glob {
-    fn new(text: &str) -> Result<Self, String> {
-        Ok(Self { text: text.to_owned(), regex: glob(text)? })
+/// Returns a failure of the arguments that says what would match.
+pub(crate) fn no_signal(error: NoSignal) -> Failure {
+    let failure = Failure::usage(error.cause);
+    if error.next.is_empty() {
+        failure.next("names and functions: rovelog plot --help")
+    } else {
+        failure.next(error.next)
     }
 }
 
@@ -231,13 +204,13 @@ impl Keep {
 }
 
 impl FieldArgs {
-    /// Returns the selected leaves of records with `schema`; `None` if no field is selected.
-    pub(crate) fn keep(&self, schema: Option<&Schema>) -> Option<Keep> {
+    /// Returns the selected leaves of a topic's records; `None` if no field is selected.
+    pub(crate) fn keep(&self, topic: &Topic) -> Option<Keep> {
         if self.fields.is_empty() {
             return Some(Keep::All);
         }
-        let schema = schema?;
-        let kept: Vec<bool> = leaves(schema).iter().map(|name| self.keeps(name)).collect();
+        let schema = topic.schema.as_deref()?;
+        let kept: Vec<bool> = leaves(schema).iter().map(|name| self.keeps(&topic.name, name)).collect();
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
@@ -252,32 +225,99 @@ impl FieldArgs {
         if self.fields.is_empty() {
             return None;
         }
-        let names = topics.iter().filter_map(|topic| topic.schema.as_deref()).flat_map(leaves);
-        let wanted = names.filter(|name| self.keeps(name));
-        let mut paths: Vec<_> = wanted.map(|name| field_path(&name)).collect();
+        let wanted = names_of(topics).filter(|(topic, name)| self.keeps(topic, name));
+        let mut paths: Vec<_> = wanted.map(|(_, name)| field_path(&name)).collect();
         paths.sort();
         paths.dedup();
         Some(paths)
     }
 
-    /// Returns an error if a glob matches no field of `topics`.
+    /// Returns an error if something matches no field of `topics`. Expressions are not known here.
     pub(crate) fn demand(&self, topics: &[&Topic]) -> Result<(), Failure> {
-        let schemas = topics.iter().filter_map(|topic| topic.schema.as_deref());
-        self.demand_of(&schemas.flat_map(leaves).collect::<Vec<_>>())
+        self.demand_of(&names_of(topics).collect::<Vec<_>>())
     }
 
-    /// Returns an error if a glob matches none of `names`.
-    pub(crate) fn demand_of(&self, names: &[String]) -> Result<(), Failure> {
-        let missing = |glob: &&Glob| !names.iter().any(|name| glob.regex.is_match(name));
-        let Some(glob) = self.fields.iter().find(missing) else { return Ok(()) };
-        let near = near(&glob.text, names.iter().map(String::as_str), "rovelog schema FILE");
-        Err(Failure::usage(format!("no selected topic has a field {}", glob.text)).next(near))
+    /// Returns an error if something matches none of `names`, each with its topic.
+    pub(crate) fn demand_of(&self, names: &[(&str, String)]) -> Result<(), Failure> {
+        let Some((text, _)) = self.items().find(|(_, pattern)| !is_there(pattern.as_ref(), names)) else {
+            return Ok(());
+        };
+        let near = near(text, names.iter().map(|(_, name)| &**name), "rovelog schema FILE");
+        Err(Failure::usage(format!("no selected topic has a field {text}")).next(near))
     }
 
-    /// Returns whether the field with this flat name is selected.
-    pub(crate) fn keeps(&self, name: &str) -> bool {
-        self.fields.is_empty() || self.fields.iter().any(|glob| glob.regex.is_match(name))
+    /// Returns what is no field of `topics` as signals: derived fields and expressions, once for each
+    /// topic that has their fields; with `joined`, those of several topics too.
+    pub(crate) fn derived(
+        &self,
+        log: &dyn LogReader,
+        topics: &[&Topic],
+        joined: bool,
+    ) -> Result<Vec<Signal>, Failure> {
+        self.derived_besides(&names_of(topics).collect::<Vec<_>>(), log, topics, joined)
     }
+
+    /// As [`derived`](Self::derived), where `names` are known, each with its topic.
+    pub(crate) fn derived_besides(
+        &self,
+        names: &[(&str, String)],
+        log: &dyn LogReader,
+        topics: &[&Topic],
+        joined: bool,
+    ) -> Result<Vec<Signal>, Failure> {
+        let mut derived = Vec::new();
+        for (text, _) in self.items().filter(|(_, pattern)| !is_there(pattern.as_ref(), names)) {
+            let of_each = topics.iter().map(|topic| Signals::among(log, &[topic]).find(text));
+            let found: Vec<Signal> = of_each.flatten().flatten().collect();
+            if !found.is_empty() {
+                derived.extend(found);
+                continue;
+            }
+            let all = Signals::among(log, topics).find(text);
+            match all {
+                Ok(signals) if joined => derived.extend(signals),
+                Ok(_) => {
+                    return Err(Failure::usage(format!("{text} uses several topics"))
+                        .next("make one table of them: rovelog export FILE --on TOPIC --join TOPIC"));
+                }
+                Err(error) if text.contains(['(', '+', '-', ' ', '=']) => return Err(no_signal(error)),
+                Err(_) => self.demand_of(names)?,
+            }
+        }
+        Ok(derived)
+    }
+
+    /// Returns whether the field of a topic with this flat name is selected.
+    pub(crate) fn keeps(&self, topic: &str, name: &str) -> bool {
+        self.fields.is_empty()
+            || self
+                .items()
+                .any(|(_, pattern)| pattern.as_ref().is_some_and(|it| matches_field(it, topic, name)))
+    }
+
+    fn items(&self) -> impl Iterator<Item = &(String, Option<Pattern>)> {
+        self.fields.iter().flat_map(|list| &list.0)
+    }
+}
+
+/// Returns whether a pattern matches a field, with its topic or without.
+fn matches_field(pattern: &Pattern, topic: &str, name: &str) -> bool {
+    let short = topic.strip_suffix("/0").unwrap_or(topic);
+    pattern.matches(name)
+        || pattern.matches(&format!("{short}.{name}"))
+        || (short != topic && pattern.matches(&format!("{topic}.{name}")))
+}
+
+fn is_there(pattern: Option<&Pattern>, names: &[(&str, String)]) -> bool {
+    pattern.is_some_and(|pattern| names.iter().any(|(topic, name)| matches_field(pattern, topic, name)))
+}
+
+/// Returns the fields of topics by topic and flat name.
+fn names_of<'a>(topics: &[&'a Topic]) -> impl Iterator<Item = (&'a str, String)> {
+    topics.iter().flat_map(|topic| {
+        let leaves = topic.schema.as_deref().map(leaves).unwrap_or_default();
+        leaves.into_iter().map(|name| (&*topic.name, name))
+    })
 }
 
 /// Returns the flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.
@@ -332,15 +372,6 @@ mod tests {
     }
 
     #[test]
-    fn near_names_are_those_a_person_would_mean() {
-        let names = ["vehicle_attitude/0", "vehicle_status/0", "battery_status/0", "imu/0"];
-        assert_eq!(nearest("vehicle_atitude", names.into_iter())[0], "vehicle_attitude/0");
-        assert_eq!(nearest("battery", names.into_iter())[0], "battery_status/0");
-        assert_eq!(nearest("IMU", names.into_iter()).len(), 3);
-        assert_eq!(nearest("IMU", names.into_iter())[0], "imu/0");
-    }
-
-    #[test]
     fn fields_are_selected_with_everything_inside() {
         let float = FieldType::Scalar(Scalar::Float32);
         let pos = Schema {
@@ -355,11 +386,13 @@ mod tests {
                 Field::new("qq", float, "float"),
             ],
         };
+        let schema = Arc::new(schema);
         assert_eq!(leaves(&schema), ["pos.x", "pos.y", "q[0]", "q[1]", "qq"]);
         let kept = |globs: &[&str]| {
-            let fields = globs.iter().map(|glob| Glob::new(glob).unwrap()).collect();
+            let fields = globs.iter().map(|glob| FieldList::new(glob).unwrap()).collect();
+            let topic = Topic { schema: Some(Arc::clone(&schema)), ..topic("t/0") };
             FieldArgs { fields }
-                .keep(Some(&schema))
+                .keep(&topic)
                 .map(|keep| (0..5).map(|i| u8::from(keep.leaf(i))).collect::<Vec<_>>())
         };
         assert_eq!(kept(&[]), Some(vec![1, 1, 1, 1, 1]));
@@ -368,5 +401,7 @@ mod tests {
         assert_eq!(kept(&["?q"]), Some(vec![0, 0, 0, 0, 1]));
         assert_eq!(kept(&["*.y"]), Some(vec![0, 1, 0, 0, 0]));
         assert_eq!(kept(&["x"]), None);
+        assert_eq!(kept(&["{pos,q[0..0]}"]), Some(vec![1, 1, 1, 0, 0]));
+        assert_eq!(kept(&["t.pos.x,t/0.qq"]), Some(vec![1, 0, 0, 0, 1]));
     }
 }

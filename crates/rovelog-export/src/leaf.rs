@@ -1,10 +1,15 @@
 //! The leaves of a batch: every number and text of a row under its flat name (`pos.x`, `q[0]`),
 //! without copies.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
@@ -121,6 +126,18 @@ impl Leaf {
         self
     }
 
+    /// Returns whether its values are numbers or truth values.
+    pub(crate) fn is_number(&self) -> bool {
+        self.data_type.is_integer() || self.data_type.is_floating() || self.data_type == DataType::Boolean
+    }
+
+    /// Returns its values as floats, one for each row; NaN if a row has none.
+    pub(crate) fn numbers(&self, batch: &RecordBatch) -> Vec<f64> {
+        let bound = self.bind(batch);
+        let values = numbers(&bound.array);
+        (0..batch.num_rows()).map(|row| bound.at(row).map_or(f64::NAN, |at| values[at])).collect()
+    }
+
     /// Finds the leaf in `batch`, which has the schema that the leaf was made from.
     pub(crate) fn bind(&self, batch: &RecordBatch) -> Bound {
         let mut array = Arc::clone(batch.column(self.column));
@@ -162,4 +179,30 @@ pub fn free_name(taken: &mut BTreeSet<String>, name: &str) -> String {
         name.push('_');
     }
     name
+}
+
+/// Returns the numeric and boolean values of a leaf; NaN for others.
+pub(crate) fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
+    macro_rules! wide {
+        ($ty:ty, $value:ident => $wide:expr) => {
+            array.as_primitive::<$ty>().values().iter().map(|$value| $wide).collect()
+        };
+    }
+    match array.data_type() {
+        DataType::Float64 => return Cow::Borrowed(array.as_primitive::<Float64Type>().values()),
+        DataType::Float32 => wide!(Float32Type, value => f64::from(*value)),
+        DataType::Int8 => wide!(Int8Type, value => f64::from(*value)),
+        DataType::Int16 => wide!(Int16Type, value => f64::from(*value)),
+        DataType::Int32 => wide!(Int32Type, value => f64::from(*value)),
+        DataType::Int64 => wide!(Int64Type, value => *value as f64),
+        DataType::UInt8 => wide!(UInt8Type, value => f64::from(*value)),
+        DataType::UInt16 => wide!(UInt16Type, value => f64::from(*value)),
+        DataType::UInt32 => wide!(UInt32Type, value => f64::from(*value)),
+        DataType::UInt64 => wide!(UInt64Type, value => *value as f64),
+        DataType::Boolean => {
+            array.as_boolean().values().iter().map(|value| f64::from(u8::from(value))).collect()
+        }
+        _ => vec![f64::NAN; array.len()],
+    }
+    .into()
 }

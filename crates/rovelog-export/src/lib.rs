@@ -9,6 +9,7 @@
 //! - [`ndjson`]: records one by one, for scripts;
 //! - [`logger_csv`]: logs of the RocketLogger as the logger's own CSV;
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
+//! - [`signal`]: values over time by name, pattern or expression; conditions; topics joined as one table;
 //! - [`plot`]: signals over time, for a terminal, as SVG, PNG and PDF;
 //! - [`report`]: a log, or a plot, as one HTML page;
 //! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`;
@@ -21,11 +22,13 @@ pub mod bag2;
 pub mod cloud;
 mod error;
 mod exported;
+mod gather;
 mod kind;
 mod leaf;
 pub mod logger_csv;
 #[cfg_attr(not(feature = "mcap"), path = "no_mcap.rs")]
 pub mod mcap;
+mod meaning;
 pub mod ndjson;
 mod page;
 pub mod pcap;
@@ -35,6 +38,7 @@ mod provenance;
 pub mod report;
 #[cfg_attr(not(feature = "mcap"), expect(dead_code, reason = "MCAP needs more of a line than bags do"))]
 mod ros;
+pub mod signal;
 pub mod table;
 pub mod track;
 mod xml;

@@ -3,8 +3,9 @@
 
 use rovelog::{AnyLog, ReadOptions};
 use rovelog_export::Provenance;
-use rovelog_export::plot::{self, Band, Panel, Picture, Plot, Series, Signal, Theme};
+use rovelog_export::plot::{self, Band, Panel, Picture, Plot, Series, Theme};
 use rovelog_export::report::{self, ReportOptions};
+use rovelog_export::signal::{Signal, numeric_fields};
 
 fn logs() -> Vec<(String, AnyLog)> {
     let mut logs = rovelog_testing::corpus("ulog", "ulg", 100);
@@ -184,8 +185,8 @@ fn thin_series_keep_their_extremes() {
     for (name, log) in logs() {
         let Some(span) = report::span(&log) else { continue };
         for topic in log.topics().iter().filter(|topic| topic.count > 0 && topic.count < 5000).take(20) {
-            let fields = plot::numeric_fields(&*log, topic).into_iter().take(3);
-            let signals: Vec<_> = fields.map(|field| Signal { topic: topic.name.clone(), field }).collect();
+            let fields = numeric_fields(&*log, topic).into_iter().take(3);
+            let signals: Vec<_> = fields.map(|field| Signal::of(&topic.name, &field)).collect();
             let read =
                 |width| plot::read(&*log, &signals, span, width, span.0).unwrap().into_iter().flatten();
             for (coarse, fine) in read(7).zip(read(100_000)) {

@@ -24,6 +24,7 @@ mod rld;
 mod rosbag;
 mod scale;
 mod select;
+mod signal;
 mod stream;
 mod table;
 mod ulog;
@@ -68,6 +69,8 @@ mod _core {
     use crate::rosbag::bag_connections;
     #[pymodule_export]
     use crate::scale::{ScaleSchema, SplitRows, scale_divide, scale_find, scale_read, scale_schema};
+    #[pymodule_export]
+    use crate::signal::{signal_events, signal_join, signal_values};
     #[pymodule_export]
     use crate::table::{Batches, Table};
     #[pymodule_export]

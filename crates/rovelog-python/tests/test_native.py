@@ -143,8 +143,8 @@ def test_align_between_records(tmp_path: pathlib.Path, real_log: rl.Log) -> None
     found = got["sensor_combined.accelerometer_timestamp_relative"].to_numpy()
     share = (middle - times[:-1]) / (times[1:] - times[:-1])
     assert np.allclose(found, plain[:-1] + (plain[1:].astype(float) - plain[:-1]) * share)
-    # An array is that of the record before.
-    assert np.array_equal(got["sensor_combined.gyro_rad"].to_numpy(), gyro[:-1].astype("f4"))
+    between = gyro[:-1] + (gyro[1:] - gyro[:-1]) * share[:, None]
+    assert np.allclose(got["sensor_combined.gyro_rad"].to_numpy(), between, rtol=1e-12, atol=0)
     outside = real_log.align(topic.name, on=[int(times[0]) - 1, int(times[-1]) + 1], how="linear")
     assert outside["sensor_combined.accelerometer_integral_dt"].null_count() == 2
 
@@ -159,6 +159,43 @@ def test_align_on_a_grid(real_log: rl.Log) -> None:
             real_log.align("vehicle_attitude", **wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError):
         real_log.align("vehicle_attitude", on="1s", tolerance=-1)
+
+
+def test_align_at_times_in_any_order(real_log: rl.Log) -> None:
+    times = real_log["vehicle_attitude"].numpy()["t_ns"][:50]
+    backwards = real_log.align("battery_status", on=times[::-1])
+    assert backwards.reverse().equals(real_log.align("battery_status", on=times))
+
+
+def test_signals(real_log: rl.Log) -> None:
+    """Against numpy, over the same columns."""
+    q = real_log["vehicle_attitude"].numpy("q")["q"].astype(float)
+    got = real_log.signals("vehicle_attitude.q[0..3]", "n=norm(vehicle_attitude.q)", "deg(vehicle_attitude.q.yaw)")
+    assert got.column_names[:2] == ["t_ns", "time"] and got.column_names[-2:] == ["n", "deg(vehicle_attitude.q.yaw)"]
+    assert np.allclose(got["n"], np.linalg.norm(q, axis=1), rtol=1e-14)
+    assert np.array_equal(got["vehicle_attitude.q[2]"], q[:, 2])
+    units = [field.metadata[b"unit"] for field in got.to_arrow().schema if field.metadata]
+    assert units[-1] == "°".encode()
+    with pytest.raises(rl.FieldNotFound, match="no topic vehicle_atitude"):
+        real_log.signals("vehicle_atitude.q")
+    with pytest.raises(rl.FieldNotFound, match="units differ"):
+        real_log.signals("battery_status.voltage_v + battery_status.current_a")
+
+
+def test_events(real_log: rl.Log) -> None:
+    columns = real_log["vehicle_attitude"].numpy()
+    yaw = real_log.signals("vehicle_attitude.q.yaw")["vehicle_attitude.q.yaw"]
+    middle = float(np.median(yaw))
+    found = real_log.events(f"vehicle_attitude.q.yaw > {middle!r}")
+    holds = yaw > middle
+    starts = np.flatnonzero(holds & ~np.r_[False, holds[:-1]])
+    assert [event.start_ns for event in found] == columns["t_ns"][starts].tolist()
+    assert sum(event.rows for event in found) == holds.sum() and found[0].min > middle  # type: ignore[operator]
+    longest = max(event.end_ns - event.start_ns for event in found)
+    assert len(real_log.events(f"vehicle_attitude.q.yaw > {middle!r} for {longest}ns")) >= 1
+    assert real_log.events(f"vehicle_attitude.q.yaw > {middle!r} for {longest + 1}ns") == []
+    with pytest.raises(rl.FieldNotFound, match="no condition"):
+        real_log.events("vehicle_attitude.q.yaw")
 
 
 def test_images_and_clouds() -> None:

@@ -4,11 +4,12 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use rovelog::{AnyLog, LogInfo, Select, Topic};
+use rovelog_export::signal::Signal;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
-use crate::records::Records;
+use crate::records::{Derived, Records};
 use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
 use crate::when::{WindowArgs, span};
 
@@ -18,6 +19,7 @@ CSV output needs exactly one topic. The exit code is 3 if bytes of the log or va
 Examples:
   rovelog cat flight.ulg -S -10s             the last ten seconds
   rovelog cat flight.ulg --topics vehicle_attitude --fields q -f csv > q.csv
+  rovelog cat flight.ulg --topics vehicle_attitude --fields 'q.roll,norm(q)'
   rovelog cat flight.ulg -y 'battery.*' -f ndjson | jq .data.voltage_v
   gzip -dc flight.ulg.gz | rovelog cat -     from a pipe, in file order";
 
@@ -51,9 +53,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 
 /// Prints a file in time order.
 fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Context) -> Outcome {
-    let (topics, select) = selection(args, log, context)?;
+    let (topics, select, derived) = selection(args, log, context)?;
     let times = context.times(log.info())?;
-    let mut out = Records::new(context, format, &args.fields, &times, &input.path)?;
+    let derived = Derived::new(&**log, &topics, &derived, &select)?;
+    let out = Records::new(context, format, &args.fields, &times, &input.path)?;
+    let mut out = out.with_derived(derived);
     if format == Format::Csv {
         let [topic] = topics.as_slice() else { return Err(one_topic(&topics)) };
         out.head(topic)?;
@@ -70,20 +74,22 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
     out.finish()
 }
 
-/// Returns the selected topics and records.
+/// Returns the selected topics and records, and the further fields.
 fn selection<'a>(
     args: &Args,
     log: &'a AnyLog,
     context: &Context,
-) -> Result<(Vec<&'a Topic>, Select), Failure> {
+) -> Result<(Vec<&'a Topic>, Select, Vec<Signal>), Failure> {
     let mut topics = args.topics.pick(log.topics())?;
-    args.fields.demand(&topics)?;
-    topics.retain(|topic| args.fields.keep(topic.schema.as_deref()).is_some());
+    let derived = args.fields.derived(&**log, &topics, false)?;
+    topics.retain(|topic| {
+        args.fields.keep(topic).is_some() || derived.iter().any(|signal| signal.topics() == [&*topic.name])
+    });
     let window = args.window.resolve(&context.times(log.info())?, span(&**log))?;
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
     let select = args.last_before.add_to(select, &topics);
-    Ok((topics, select))
+    Ok((topics, select, derived))
 }
 
 fn one_topic(topics: &[&Topic]) -> Failure {

@@ -15,9 +15,9 @@ use crate::input::{Input, Survey};
 use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::records::plain;
-use crate::select::near;
 use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
+use rovelog_export::signal::near;
 
 const MORE: &str = "\
 Scans the whole log once without decoding the payloads. Damaged logs are summarised too.

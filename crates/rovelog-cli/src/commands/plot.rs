@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rovelog::{AnyLog, Timestamp, Topic};
-use rovelog_export::plot::{self, Panel, Picture, Plot, Signal, Theme};
+use rovelog_export::plot::{self, Panel, Picture, Plot, Theme};
 use rovelog_export::report;
+use rovelog_export::signal::{Signal, Signals, measured_fields};
 
 use crate::context::{Context, Format};
 use crate::destination::Destination;
@@ -13,14 +14,18 @@ use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::not_built_in;
 use crate::outfile::OutArgs;
-use crate::select::{TopicArgs, glob, near, unknown_topic};
+use crate::select::{TopicArgs, no_signal};
 use crate::text::{Paint, count, escape};
 use crate::times::TimeBase;
 use crate::when::{WindowArgs, within};
 
 const MORE: &str = "\
-Each signal, TOPIC.FIELD, is drawn in its own panel. FIELD may contain * and ?; the name of an \
-array or struct selects all its fields. Minima and maxima are always drawn, however long the log \
+Each signal is drawn in its own panel: TOPIC.FIELD, or FIELD if one topic has it. Names may contain \
+*, ?, {a,b} and [0..3]; the name of a topic, array or struct selects all its fields. Quaternions \
+have .roll, .pitch and .yaw, two-range currents of power logs are one: I1. An expression is a \
+signal too, with + - * / ^, comparisons, and the functions abs, sqrt, sin, cos, tan, asin, acos, \
+atan, atan2, exp, log, log10, floor, ceil, round, min, max, norm, coalesce, roll, pitch, yaw, deg, \
+rad, derivative, difference, integral, and in(SIGNAL, UNIT); NAME=EXPRESSION names it. Minima and maxima are always drawn, however long the log \
 is. On/off signals and states with names are drawn as lanes, flight modes as bands. A page (.html) \
 zooms, and contains nothing of the log but the plot.
 
@@ -30,6 +35,8 @@ with cargo install --path crates/rovelog-cli --features pictures.
 Examples:
   rovelog plot flight.ulg battery_status.voltage_v         in the terminal
   rovelog plot flight.ulg vehicle_attitude.q 'sensor_combined.gyro*' -S +1m
+  rovelog plot flight.ulg 'deg(vehicle_attitude.q.roll)' 'norm(sensor_combined.gyro_rad)'
+  rovelog plot power.rld 'P=V1*I1' 'E=integral(V1*I1)'
   rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
   rovelog plot flight.ulg vehicle_status -o modes.png --theme dark --dpi 192
   rovelog plot flight.ulg --all -o all.html                everything, with zoom";
@@ -44,7 +51,7 @@ pub(crate) struct Args {
     /// Log file; - for stdin
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// TOPIC.FIELD, or a topic for all its fields
+    /// TOPIC.FIELD, FIELD, a topic for all its fields, or an expression
     #[arg(value_name = "SIGNAL")]
     signals: Vec<String>,
     /// Plot all topics
@@ -208,7 +215,7 @@ fn text(mut plot: Plot, width: usize, height: usize, paint: Paint) -> String {
 /// Reports the signals with values far outside of all others, which are not drawn.
 fn say_what_is_outside(log: &AnyLog, wanted: &[(String, Vec<Signal>)], context: &Context) {
     let drawn: HashSet<&str> =
-        wanted.iter().flat_map(|(_, signals)| signals).map(|signal| &*signal.topic).collect();
+        wanted.iter().flat_map(|(_, signals)| signals).flat_map(Signal::topics).collect();
     for outside in log.info().outside() {
         let name = log.topics().get(outside.topic.index()).map_or("", |topic| topic.name.as_str());
         if drawn.contains(name) {
@@ -258,39 +265,12 @@ fn wanted(args: &Args, log: &AnyLog, context: &Context) -> Result<Vec<(String, V
         }
         return Ok(drawn);
     }
-    args.signals.iter().map(|text| Ok((text.clone(), signal(log, text)?))).collect()
+    let signals = Signals::new(&**log);
+    let found = args.signals.iter().map(|text| Ok((text.clone(), signals.find(text).map_err(no_signal)?)));
+    found.collect()
 }
 
 /// Returns the measured fields of a topic that can be drawn.
 fn whole(log: &AnyLog, topic: &Topic) -> Vec<Signal> {
-    let fields = plot::measured_fields(&**log, topic).into_iter();
-    fields.map(|field| Signal { topic: topic.name.clone(), field }).collect()
-}
-
-/// Parses `TOPIC.FIELD`; topic names may contain dots.
-fn signal(log: &AnyLog, text: &str) -> Result<Vec<Signal>, Failure> {
-    if let Some(topic) = log.topic(text) {
-        return Ok(whole(log, topic.get()));
-    }
-    let mut topic = None;
-    for (at, _) in text.match_indices('.') {
-        if let Some(found) = log.topic(&text[..at]) {
-            topic = Some((found.get(), &text[at + 1..]));
-        }
-    }
-    let Some((topic, field)) = topic else {
-        let name = text.split('.').next().unwrap_or(text);
-        return Err(unknown_topic(name, log.topics()));
-    };
-    let there = plot::numeric_fields(&**log, topic);
-    let regex = glob(field).map_err(Failure::usage)?;
-    let fields: Vec<_> = there.iter().filter(|name| regex.is_match(name)).cloned().collect();
-    if fields.is_empty() {
-        let all = format!("rovelog schema FILE {}", topic.name);
-        let near = near(field, there.iter().map(String::as_str), &all);
-        return Err(
-            Failure::usage(format!("topic {} has no field {field} that can be drawn", topic.name)).next(near)
-        );
-    }
-    Ok(fields.into_iter().map(|field| Signal { topic: topic.name.clone(), field }).collect())
+    measured_fields(&**log, topic).iter().map(|field| Signal::of(&topic.name, field)).collect()
 }

@@ -1,5 +1,6 @@
 //! Writing records as lines of text, JSON objects or CSV rows. Memory does not grow with the log.
 
+mod derived;
 mod leaves;
 mod plain;
 
@@ -18,6 +19,7 @@ use crate::output::Out;
 use crate::select::{FieldArgs, Keep};
 use crate::text::{escape, width};
 use crate::times::Times;
+pub(crate) use derived::Derived;
 use leaves::{Cell, cells, columns, count, flatten, flatten_under};
 use plain::entry;
 pub(crate) use plain::{cell, plain};
@@ -52,6 +54,7 @@ pub(crate) struct Records<'a> {
     context: &'a Context,
     format: Format,
     fields: &'a FieldArgs,
+    derived: Derived<'a>,
     times: &'a Times,
     file: &'a Path,
     sink: Sink,
@@ -90,6 +93,7 @@ impl<'a> Records<'a> {
             context,
             format,
             fields,
+            derived: Derived::default(),
             times,
             file,
             sink,
@@ -102,6 +106,12 @@ impl<'a> Records<'a> {
         })
     }
 
+    /// Adds further fields.
+    pub(crate) fn with_derived(mut self, derived: Derived<'a>) -> Self {
+        self.derived = derived;
+        self
+    }
+
     /// Widens the column of topics for the name of `topic`.
     pub(crate) fn expect(&mut self, topic: &Topic) {
         self.width = self.width.max(width(&escape(&topic.name)));
@@ -109,17 +119,21 @@ impl<'a> Records<'a> {
 
     /// Writes the first row of CSV, which depends on `topic`; nothing in other formats.
     pub(crate) fn head(&mut self, topic: &Topic) -> Result<(), Failure> {
-        let Sink::Csv(csv) = &mut self.sink else { return Ok(()) };
+        if self.format != Format::Csv {
+            return Ok(());
+        }
         let Some(schema) = &topic.schema else {
             return Err(Failure::failed(format!("the records of {} cannot be decoded", topic.name))
                 .next("for the reason: rovelog check FILE")
                 .at(self.file));
         };
-        let keep = self.fields.keep(Some(schema)).unwrap_or(Keep::All);
+        let keep = self.keep(topic).unwrap_or(Keep::All);
+        let Sink::Csv(csv) = &mut self.sink else { return Ok(()) };
         let mut taken = BTreeSet::from(["time", "t_ns"].map(str::to_owned));
         csv.write_field("time")?;
         csv.write_field("t_ns")?;
-        for name in columns(schema, &keep) {
+        let derived = self.derived.names(topic.id).iter().map(|name| (**name).to_owned());
+        for name in columns(schema, &keep).into_iter().chain(derived) {
             csv.write_field(rovelog_export::table::free_name(&mut taken, &name))?;
         }
         csv.write_record(None::<&[u8]>)?;
@@ -136,7 +150,7 @@ impl<'a> Records<'a> {
             self.plans[index] = self.plan(record.topic)?;
         }
         let Plan::Write(plan) = &self.plans[index] else { return Ok(()) };
-        let value = match record.value() {
+        let mut value = match record.value() {
             Ok(value) => value,
             Err(error) => return self.undecodable(record, &error.to_string()),
         };
@@ -144,6 +158,9 @@ impl<'a> Records<'a> {
         let schema = plan.schema.as_deref().filter(|schema| !is_raw(&value, schema));
         if plan.leaves.is_some_and(|leaves| schema.is_some() && leaves != count(&value, schema)) {
             return self.undecodable(record, "its fields differ from its schema");
+        }
+        if schema.is_some() {
+            self.derived.append(record, &mut value)?;
         }
         self.line.clear();
         match &mut self.sink {
@@ -183,8 +200,22 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
+    /// Returns the selected leaves of a topic's records, then those that are added.
+    fn keep(&self, topic: &Topic) -> Option<Keep> {
+        let keep = self.fields.keep(topic);
+        let more = self.derived.names(topic.id).len();
+        if more == 0 {
+            return keep;
+        }
+        let leaves = topic.schema.as_deref().map_or(0, |schema| crate::select::leaves(schema).len());
+        let mut kept: Vec<bool> =
+            (0..leaves).map(|place| keep.as_ref().is_some_and(|keep| keep.leaf(place))).collect();
+        kept.resize(leaves + more, true);
+        Some(Keep::Leaves(kept))
+    }
+
     fn plan(&self, topic: &Topic) -> Result<Plan, Failure> {
-        let Some(keep) = self.fields.keep(topic.schema.as_deref()) else { return Ok(Plan::Skip) };
+        let Some(keep) = self.keep(topic) else { return Ok(Plan::Skip) };
         let name = match self.format {
             Format::Text => escape(&topic.name).into_owned(),
             _ => serde_json::to_string(&topic.name)?,

@@ -7,7 +7,6 @@
 //! PNG and PDF are made of the SVG, with an embedded font, and need the feature `pictures`.
 
 mod axis;
-mod meaning;
 mod model;
 #[cfg_attr(not(feature = "pictures"), path = "no_raster.rs")]
 mod raster;
@@ -22,8 +21,8 @@ use std::io::Write;
 
 pub(crate) use axis::short;
 pub use model::{Band, Panel, Picture, Plot, Theme};
-pub(crate) use series::{Look, Thin, numbers};
-pub use series::{Series, Signal, measured_fields, numeric_fields, read};
+pub(crate) use series::{Look, Thin};
+pub use series::{Series, read};
 pub use terminal::terminal;
 
 use crate::ExportError;

@@ -1,30 +1,13 @@
 //! Reading of series, reduced while they are read: memory depends on the width of the plot alone.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
-};
-use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use rovelog::core::select::field_path;
-use rovelog::{LogReader, Select, Topic, TopicId};
+use rovelog::{LogReader, Select, TopicId};
 
-use super::meaning;
-use crate::ExportError;
-use crate::leaf::{Leaf, Names, leaves};
-
-/// A field of a topic.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Signal {
-    /// The topic.
-    pub topic: String,
-    /// The flat name of the field: `q[0]`.
-    pub field: String,
-}
+use crate::signal::{self, Program, Signal, short, timed};
+use crate::{ExportError, meaning};
 
 /// A line: a signal reduced to the width of a plot.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,53 +99,8 @@ impl Series {
     }
 }
 
-/// Fields of VEL messages that describe the message, or are the same as a field with a unit.
-const NOT_MEASURED: &[&str] = &[
-    "ts_ms",
-    "version",
-    "offset",
-    "hour",
-    "minute",
-    "second",
-    "day",
-    "month",
-    "year",
-    "latitude",
-    "longitude",
-];
-
 /// Maximum number of values of an integer that is drawn in steps.
 const FEW: usize = 16;
-
-/// Returns the flat names of a topic's fields that can be drawn, in schema order.
-pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
-    let columns = log.own(topic).and_then(|topic| topic.columns(&Select::all()));
-    let Ok(columns) = columns else { return Vec::new() };
-    let schema = arrow_array::RecordBatchReader::schema(&columns);
-    leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable).map(|leaf| leaf.name).collect()
-}
-
-/// Returns those of [`numeric_fields`] that are measurements: no times, counters, covariances or file
-/// offsets.
-pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
-    let frames = |field: &str| match log.format().id {
-        "vel" => {
-            NOT_MEASURED.contains(&field)
-                || field.starts_with("quaternion[")
-                || field.starts_with("acceleration[")
-        }
-        "rosbag" => field == "header.seq" || field.ends_with(".header.seq") || field.contains("covariance["),
-        _ => false,
-    };
-    let mut fields = numeric_fields(log, topic);
-    let last = |field: &str| field.rsplit('.').next().unwrap_or(field).to_owned();
-    fields.retain(|field| !last(field).starts_with("timestamp") && !frames(field));
-    fields
-}
-
-fn drawable(leaf: &Leaf) -> bool {
-    leaf.data_type.is_integer() || leaf.data_type.is_floating() || leaf.data_type == DataType::Boolean
-}
 
 /// One column of pixels: the first, minimum, maximum and last value, with their times.
 #[derive(Clone, Copy)]
@@ -261,8 +199,9 @@ impl Thin {
 }
 
 /// Reads signals between two times of the log's clock, reduced to `width` columns, in one pass over
-/// the log. Seconds count from `zero`. Rows without a time are left out. Returns the series in the
-/// order of the signals, `None` if the log has no such topic or field.
+/// the log; expressions of several topics, or with a memory, in a pass of their own. Seconds count
+/// from `zero`. Rows without a time are left out. Returns the series in the order of the signals,
+/// `None` if the log has no such topic or field.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read, or a topic has no columns.
@@ -273,89 +212,59 @@ pub fn read(
     width: usize,
     zero: i64,
 ) -> Result<Vec<Option<Series>>, ExportError> {
-    let mut by_topic: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (i, signal) in signals.iter().enumerate() {
-        by_topic.entry(&signal.topic).or_default().push(i);
-    }
-    let select = Select::topics(by_topic.keys().copied())
-        .between(Some(span.0), span.1.checked_add(1))
-        .with_fields(signals.iter().map(|signal| field_path(&signal.field)));
+    let window = Select::all().between(Some(span.0), span.1.checked_add(1));
     let mut found: Vec<Option<Series>> = vec![None; signals.len()];
-    // By topic: the signal, its index in a batch, and its reduction.
-    let mut thinned: BTreeMap<TopicId, Vec<(usize, Leaf, Thin)>> = BTreeMap::new();
+    let mut direct: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (i, signal) in signals.iter().enumerate() {
+        match signal.topics()[..] {
+            [topic] if !signal.has_memory() => direct.entry(topic).or_default().push(i),
+            _ => {
+                let mut thin = Thin::new(span, width);
+                signal::each(log, signal, &window, &mut |time, value| thin.push(time, value))?;
+                let mut series = Series::new(signal.name(), thin.points(zero));
+                (series.count, series.unit) = (thin.count, signal.unit().map(str::to_owned));
+                found[i] = Some(series);
+            }
+        }
+    }
+    let fields = direct.values().flatten().flat_map(|i| signals[*i].fields()).map(field_path);
+    let mut select = window.with_fields(fields);
+    select.topics = Some(direct.keys().copied().collect());
+    // By topic: the signal, how it is evaluated, and its reduction.
+    let mut thinned: BTreeMap<TopicId, Vec<(usize, Program, Thin)>> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
         let schema = arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(&select)?);
-        let leaves = leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable);
-        let leaves: HashMap<String, Leaf> = leaves.map(|leaf| (leaf.name.clone(), leaf)).collect();
-        let wanted = by_topic.get(&*topic.name).or_else(|| by_topic.get(short(&topic.name)));
+        let wanted = direct.get(&*topic.name).or_else(|| direct.get(short(&topic.name)));
         let of_topic = wanted.into_iter().flatten().filter_map(|i| {
-            let leaf = leaves.get(&signals[*i].field)?.clone();
-            Some((*i, leaf, Thin::new(span, width)))
+            let program = Program::new(&signals[*i], &schema, |operand| operand.field.clone())?;
+            Some((*i, program, Thin::new(span, width)))
         });
         thinned.insert(topic.id, of_topic.collect());
     }
     for item in log.batches(&select) {
         let (topic, batch) = item?;
-        for (_, leaf, thin) in thinned.get_mut(&topic).into_iter().flatten() {
-            take(&batch, leaf, thin);
+        for (_, program, thin) in thinned.get_mut(&topic).into_iter().flatten() {
+            let values = program.values(&batch);
+            timed(&batch, &values, |time, value| thin.push(time, value));
         }
     }
     for (topic, of_topic) in thinned {
         let topic = &log.topics()[topic.index()];
-        for (i, leaf, thin) in of_topic {
-            let mut series = Series::new(format!("{}.{}", short(&topic.name), leaf.name), thin.points(zero));
+        for (i, program, thin) in of_topic {
+            let mut series = Series::new(signals[i].name(), thin.points(zero));
             series.count = thin.count;
-            let unit = leaf.field.metadata().get("unit").map(String::as_str);
-            let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
-            series.unit = unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written);
-            series.choose_look(&leaf.data_type, meaning::names(log, topic, &leaf.name));
+            series.unit = signals[i].unit().map(str::to_owned);
+            if let Some(leaf) = program.leaf() {
+                series.name = format!("{}.{}", short(&topic.name), leaf.name);
+                let unit = leaf.field.metadata().get("unit").map(String::as_str);
+                let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
+                series.unit = unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written);
+                series.choose_look(&leaf.data_type, meaning::names(log, topic, &leaf.name));
+            }
             found[i] = Some(series);
         }
     }
     Ok(found)
-}
-
-/// Returns a topic's name without instance 0.
-fn short(topic: &str) -> &str {
-    topic.strip_suffix("/0").unwrap_or(topic)
-}
-
-fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) {
-    let bound = leaf.bind(batch);
-    let values = numbers(&bound.array);
-    let times = batch.column(0).as_primitive::<Int64Type>();
-    for row in 0..batch.num_rows() {
-        if times.is_null(row) {
-            continue;
-        }
-        thin.push(times.value(row), bound.at(row).map_or(f64::NAN, |at| values[at]));
-    }
-}
-
-/// Returns the numeric and boolean values of a leaf; NaN for others.
-pub(crate) fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
-    macro_rules! wide {
-        ($ty:ty, $value:ident => $wide:expr) => {
-            array.as_primitive::<$ty>().values().iter().map(|$value| $wide).collect()
-        };
-    }
-    match array.data_type() {
-        DataType::Float64 => return Cow::Borrowed(array.as_primitive::<Float64Type>().values()),
-        DataType::Float32 => wide!(Float32Type, value => f64::from(*value)),
-        DataType::Int8 => wide!(Int8Type, value => f64::from(*value)),
-        DataType::Int16 => wide!(Int16Type, value => f64::from(*value)),
-        DataType::Int32 => wide!(Int32Type, value => f64::from(*value)),
-        DataType::Int64 => wide!(Int64Type, value => *value as f64),
-        DataType::UInt8 => wide!(UInt8Type, value => f64::from(*value)),
-        DataType::UInt16 => wide!(UInt16Type, value => f64::from(*value)),
-        DataType::UInt32 => wide!(UInt32Type, value => f64::from(*value)),
-        DataType::UInt64 => wide!(UInt64Type, value => *value as f64),
-        DataType::Boolean => {
-            array.as_boolean().values().iter().map(|value| f64::from(u8::from(value))).collect()
-        }
-        _ => vec![f64::NAN; array.len()],
-    }
-    .into()
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use rovelog::{AnyLog, LogReader, Topic};
 use super::rows::Span;
 use super::{power, px4};
 use crate::ExportError;
-use crate::plot::{Panel, Series, Signal, measured_fields, read};
+use crate::plot::{Panel, Series, read};
+use crate::signal::{Signal, measured_fields};
 
 /// Maximum number of panels for other logs, of lines in each, and of signals per topic.
 const MOST: usize = 12;
@@ -55,7 +56,7 @@ fn any(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, Export
     for topic in topics.into_iter().take(MOST) {
         let fields = measured_fields(log, topic).into_iter();
         let fields = fields.filter(|field| measures(topic, field) && !(redact && is_place(field)));
-        let signal = |field| Signal { topic: topic.name.clone(), field };
+        let signal = |field: String| Signal::of(&topic.name, &field);
         let signals: Vec<_> = fields.take(SIGNALS).map(signal).collect();
         let mut groups: Vec<(String, Panel)> = Vec::new();
         for mut series in short(series(log, &signals, at)?) {

@@ -5,7 +5,8 @@ use rovelog::ulog_format::px4::roll_pitch_yaw;
 
 use super::rows::{Span, bits, each_row, flags};
 use crate::ExportError;
-use crate::plot::{Look, Panel, Series, Signal, Thin, numeric_fields, read};
+use crate::plot::{Look, Panel, Series, Thin, read};
+use crate::signal::{Signal, numeric_fields};
 
 /// Degrees of a radian.
 const DEGREES: f64 = 180.0 / std::f64::consts::PI;
@@ -190,7 +191,7 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
     let fields = chosen.iter().flatten().filter_map(|(_, from)| match from {
         From::Field(topic, field, _) => {
             let topic = log.topic(topic)?;
-            Some(Signal { topic: topic.name.clone(), field: (*field).to_owned() })
+            Some(Signal::of(&topic.name, field))
         }
         From::Angle(..) => None,
     });
@@ -295,7 +296,7 @@ fn outputs(log: &dyn LogReader, at: Span, panels: &mut Vec<Panel>) -> Result<(),
     for (title, topic, part) in sources {
         let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { continue };
         let fields = numeric_fields(log, topic.get()).into_iter().filter(|field| field.contains(part));
-        let signals: Vec<_> = fields.map(|field| Signal { topic: topic.name.clone(), field }).collect();
+        let signals: Vec<_> = fields.map(|field| Signal::of(&topic.name, &field)).collect();
         let mut lines: Vec<Series> =
             read(log, &signals, at.times, at.width, at.zero)?.into_iter().flatten().collect();
         lines.retain(|line| line.range().is_some_and(|(low, high)| low < high));

@@ -7,8 +7,9 @@ use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select};
 
 use crate::ExportError;
+use crate::leaf::numbers;
 use crate::leaf::{Leaf, Names, leaves};
-use crate::plot::{Look, Series, Thin, numbers};
+use crate::plot::{Look, Series, Thin};
 
 /// Time range and resolution for reading.
 #[derive(Clone, Copy)]
@@ -64,7 +65,7 @@ pub(super) fn flags(
     take: impl Fn(&str) -> bool,
 ) -> Result<Vec<Series>, ExportError> {
     let Some(found) = log.topic(topic) else { return Ok(Vec::new()) };
-    let fields = crate::plot::numeric_fields(log, found.get()).into_iter().filter(|field| take(field));
+    let fields = crate::signal::numeric_fields(log, found.get()).into_iter().filter(|field| take(field));
     let fields: Vec<String> = fields.collect();
     let mut lines: Vec<(bool, Thin)> =
         fields.iter().map(|_| (false, Thin::new(at.times, at.width))).collect();

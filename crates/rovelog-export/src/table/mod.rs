@@ -6,7 +6,7 @@ mod csv;
 mod ipc;
 mod number;
 mod options;
-mod order;
+pub(crate) mod order;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sink;
@@ -16,7 +16,8 @@ mod vocabulary;
 use std::io::Write;
 
 use arrow_array::RecordBatch;
-use rovelog::{LogReader, Select, Topic};
+use arrow_schema::Schema;
+use rovelog::{LogReader, Select, Topic, TopicId};
 
 pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 
@@ -26,6 +27,7 @@ pub use crate::leaf::free_name;
 pub use self::parquet::parquet_properties;
 
 use self::sink::{Job, Out, Sink};
+use crate::signal::{Extended, Joined};
 use crate::{ExportError, Loss, Provenance};
 
 /// Result of writing a table.
@@ -82,24 +84,22 @@ fn write_all(
     } else {
         order::Order::of(log, &select)?
     };
+    let wanted = select.clone();
+    select = Extended::reads(&options.derived, &wanted);
     let mut tables: Vec<Option<Table<'_>>> = log.topics().iter().map(|_| None).collect();
     let mut ids = Vec::new();
     let metadata = provenance.of_all_tables(log);
     for (topic, out) in outputs {
         let job = Job { log, topic, options, metadata: &metadata, sorted: order.is_sorted(topic.id) };
-        let schema = log.own(topic)?.columns(&select)?.schema();
-        let sink: Box<dyn Sink + '_> = match kind {
-            #[cfg(feature = "parquet")]
-            Kind::Parquet => Box::new(parquet::Parquet::new(&job, &schema, out)?),
-            #[cfg(feature = "parquet")]
-            Kind::Arrow => Box::new(ipc::Ipc::new(&job, &schema, out)?),
-            #[cfg(not(feature = "parquet"))]
-            Kind::Parquet | Kind::Arrow => {
-                return Err(ExportError::NotBuiltIn { what: kind.name(), feature: "parquet" });
-            }
-            Kind::Csv => Box::new(csv::Csv::new(&job, &schema, out)),
+        let extended = match options.derived[..] {
+            [] => None,
+            _ => Some(Extended::new(log, topic, &options.derived, &wanted)?),
         };
-        tables[topic.id.index()] = Some(Table { sink, rows: 0 });
+        let sink = match &extended {
+            Some(extended) => sink(kind, &job, extended.schema(), out)?,
+            None => sink(kind, &job, &log.own(topic)?.columns(&select)?.schema(), out)?,
+        };
+        tables[topic.id.index()] = Some(Table { sink, rows: 0, extended });
         ids.push(topic.id);
     }
     // Topics that need sorting are read separately, window by window.
@@ -133,16 +133,68 @@ fn write_all(
     Ok((rows, losses))
 }
 
+/// Returns a writer of rows with `schema`.
+fn sink<'w>(
+    kind: Kind,
+    job: &Job<'_>,
+    schema: &Schema,
+    out: Out<'w>,
+) -> Result<Box<dyn Sink + 'w>, ExportError> {
+    Ok(match kind {
+        #[cfg(feature = "parquet")]
+        Kind::Parquet => Box::new(parquet::Parquet::new(job, schema, out)?),
+        #[cfg(feature = "parquet")]
+        Kind::Arrow => Box::new(ipc::Ipc::new(job, schema, out)?),
+        #[cfg(not(feature = "parquet"))]
+        Kind::Parquet | Kind::Arrow => {
+            return Err(ExportError::NotBuiltIn { what: kind.name(), feature: "parquet" });
+        }
+        Kind::Csv => Box::new(csv::Csv::new(job, schema, out)),
+    })
+}
+
+/// Writes topics that were joined as one table. Returns the number of rows, with the values that could
+/// not be carried.
+///
+/// # Errors
+/// Returns an error if writing to the output fails, or the log cannot be read.
+pub fn write_joined<W: Write + Send>(
+    log: &dyn LogReader,
+    joined: Joined<'_>,
+    out: &mut W,
+    (kind, options): (Kind, &TableOptions),
+    provenance: &Provenance,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(u64, Vec<Loss>), ExportError> {
+    // The table is of no topic of the log.
+    let topic = Topic::new(TopicId(0), "joined".to_owned(), String::new(), None);
+    let metadata = provenance.of_all_tables(log);
+    let job = Job { log, topic: &topic, options, metadata: &metadata, sorted: true };
+    let sink = sink(kind, &job, joined.schema(), out)?;
+    let mut table = Table { sink, rows: 0, extended: None };
+    for batch in joined {
+        table.write(&batch?, progress)?;
+    }
+    let mut losses = Vec::new();
+    let rows = table.rows;
+    table.sink.finish(&mut losses)?;
+    Ok((rows, losses))
+}
+
 struct Table<'a> {
     sink: Box<dyn Sink + 'a>,
     rows: u64,
+    extended: Option<Extended>,
 }
 
 impl Table<'_> {
     fn write(&mut self, batch: &RecordBatch, progress: &mut dyn FnMut(u64)) -> Result<(), ExportError> {
         self.rows += batch.num_rows() as u64;
         progress(batch.num_rows() as u64);
-        self.sink.write(batch)
+        match &mut self.extended {
+            Some(extended) => self.sink.write(&extended.extend(batch)?),
+            None => self.sink.write(batch),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Options of tables.
 
 pub use crate::leaf::Names;
+use crate::signal::Signal;
 
 /// A file format for tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,8 @@ pub struct TableOptions {
     pub dialect: Dialect,
     /// Delimiter between the cells of CSV.
     pub delimiter: u8,
+    /// Signals that become further columns of the topics whose fields they use.
+    pub derived: Vec<Signal>,
 }
 
 impl Default for TableOptions {
@@ -82,6 +85,7 @@ impl Default for TableOptions {
             blobs: false,
             dialect: Dialect::Plain,
             delimiter: b',',
+            derived: Vec::new(),
         }
     }
 }

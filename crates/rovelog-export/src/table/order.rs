@@ -5,13 +5,13 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array as _, RecordBatch, RecordBatchOptions, make_array};
-use arrow_data::transform::MutableArrayData;
-use arrow_schema::ArrowError;
+use arrow_array::{Array as _, RecordBatch};
+use arrow_schema::SchemaRef;
 use rovelog::core::select::Names;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
 use crate::ExportError;
+use crate::gather::Picks;
 
 /// Rows that are sorted at once, and bytes of the log where rows are small. Each window takes a
 /// pass over the log.
@@ -68,7 +68,7 @@ impl Rows {
 }
 
 /// Order of the rows of all topics.
-pub(super) struct Order {
+pub(crate) struct Order {
     topics: Vec<Rows>,
     /// True if rows stay in file order.
     as_they_lie: bool,
@@ -82,7 +82,7 @@ impl Order {
 
     /// Returns the order of the selected rows. Most topics are in order as a whole; for the others,
     /// the times are read.
-    pub(super) fn of(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
+    pub(crate) fn of(log: &dyn LogReader, select: &Select) -> Result<Self, ExportError> {
         let mut topics = vec![Rows::NONE; log.topics().len()];
         let is_whole = |topic: &Topic| topic.in_order && topic.timed == topic.count;
         let others = log.topics().iter().filter(|topic| select.keeps_topic(topic) && !is_whole(topic));
@@ -105,7 +105,7 @@ impl Order {
     }
 
     /// Returns whether the rows of a topic have to be sorted.
-    pub(super) fn needs_sorting(&self, topic: TopicId) -> bool {
+    pub(crate) fn needs_sorting(&self, topic: TopicId) -> bool {
         !self.as_they_lie && !self.topics[topic.index()].kept
     }
 
@@ -119,21 +119,51 @@ impl Order {
     ) -> Result<(), ExportError> {
         let mut select = select.clone();
         select.topics = Some(Names::from_iter([&topic.name]));
-        let Rows { min, max, .. } = self.topics[topic.id.index()];
-        let mut windows = Vec::new();
-        divide(log, topic, &select, (min, max), &mut windows)?;
-        // The first and last window are open: a row without a time may be outside.
-        let last = windows.len().saturating_sub(1);
-        for (i, (from, to)) in windows.iter().enumerate() {
-            let from = if i == 0 { select.start } else { Some(*from) };
-            let to = if i == last { select.end } else { to.checked_add(1) };
-            let batches = log.own(topic)?.columns(&select.clone().between(from, to))?;
-            let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
-            if let Some(sorted) = in_order(&batches)? {
-                take(&sorted)?;
-            }
+        for window in self.windows(log, topic, &select)? {
+            take(&window.read(log, topic, &select)?)?;
         }
         Ok(())
+    }
+
+    /// Returns windows of time, in order, each with rows that can be sorted at once. `select` names
+    /// the topic alone.
+    pub(crate) fn windows(
+        &self,
+        log: &dyn LogReader,
+        topic: &Topic,
+        select: &Select,
+    ) -> Result<Vec<Window>, ExportError> {
+        let Rows { min, max, .. } = self.topics[topic.id.index()];
+        let mut windows = Vec::new();
+        divide(log, topic, select, (min, max), &mut windows)?;
+        // The first and last window are open: a row without a time may be outside.
+        let last = windows.len().saturating_sub(1);
+        let windows = windows.into_iter().enumerate().map(|(i, (from, to))| Window {
+            from: if i == 0 { select.start } else { Some(from) },
+            to: if i == last { select.end } else { to.checked_add(1) },
+        });
+        Ok(windows.collect())
+    }
+}
+
+/// A window of time whose rows are sorted at once.
+pub(crate) struct Window {
+    from: Option<i64>,
+    to: Option<i64>,
+}
+
+impl Window {
+    /// Returns its rows in time order.
+    pub(crate) fn read(
+        &self,
+        log: &dyn LogReader,
+        topic: &Topic,
+        select: &Select,
+    ) -> Result<RecordBatch, ExportError> {
+        let batches = log.own(topic)?.columns(&select.clone().between(self.from, self.to))?;
+        let schema = batches.schema();
+        let batches: Vec<RecordBatch> = batches.collect::<Result<_, _>>()?;
+        in_order(&schema, &batches)
     }
 }
 
@@ -142,9 +172,8 @@ fn times_only(select: &Select) -> Select {
 }
 
 /// Returns the rows of batches as one batch, sorted by time; rows without a time get the latest one
-/// so far. Returns `None` if there is no batch.
-fn in_order(batches: &[RecordBatch]) -> Result<Option<RecordBatch>, ExportError> {
-    let Some(first) = batches.first() else { return Ok(None) };
+/// so far.
+fn in_order(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ExportError> {
     let mut latest = i64::MIN;
     let mut order: Vec<(i64, usize, usize)> = Vec::new();
     for (number, batch) in batches.iter().enumerate() {
@@ -154,20 +183,8 @@ fn in_order(batches: &[RecordBatch]) -> Result<Option<RecordBatch>, ExportError>
         }
     }
     order.sort_unstable();
-    // Rows that are already one behind the other are copied at once.
-    let runs: Vec<_> = order
-        .chunk_by(|(_, batch, row), next| (*batch, row + 1) == (next.1, next.2))
-        .map(|run| (run[0].1, run[0].2..run[0].2 + run.len()))
-        .collect();
-    let column = |i: usize| {
-        let parts: Vec<_> = batches.iter().map(|batch| batch.column(i).to_data()).collect();
-        let mut sorted = MutableArrayData::new(parts.iter().collect(), false, order.len());
-        runs.iter().try_for_each(|(batch, rows)| sorted.try_extend(*batch, rows.start, rows.end))?;
-        Ok(make_array(sorted.freeze()))
-    };
-    let columns = (0..first.num_columns()).map(column).collect::<Result<_, ArrowError>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(order.len()));
-    Ok(Some(RecordBatch::try_new_with_options(first.schema(), columns, &options)?))
+    let picks: Picks = order.into_iter().map(|(_, batch, row)| Some((batch, row))).collect();
+    Ok(picks.of_batches(schema, &batches.iter().collect::<Vec<_>>())?)
 }
 
 /// Divides the range `min..=max` into windows of about as many rows as can be sorted at once.

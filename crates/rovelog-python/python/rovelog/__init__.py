@@ -16,6 +16,7 @@ Damage is not an error: bytes that could not be read are in `log.problems`. Erro
 `RovelogError`s, which name the next step. See also help(rl.Log) and help(rl.Topic).
 """
 
+from rovelog._align import Occurrence
 from rovelog._arrays import cloud, image
 from rovelog._bag import Connection
 from rovelog._convert import Converted, Loss, convert
@@ -68,6 +69,7 @@ __all__ = [
     "NameNotFound",
     "NoUtcError",
     "NotALogError",
+    "Occurrence",
     "Outside",
     "ParameterChange",
     "Problem",

@@ -1,10 +1,11 @@
-"""Topics with different times in one table."""
+"""Topics with different times in one table; signals and conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from rovelog import _core
 from rovelog._errors import UnsupportedError
 from rovelog._need import need
 
@@ -17,69 +18,43 @@ How = Literal["previous", "nearest", "linear"]
 HOWS = ("previous", "nearest", "linear")
 
 
-def aligned(topics: Iterable[Topic], times: Any, how: How, tolerance: int | None) -> polars.DataFrame:
+class Occurrence(NamedTuple):
+    """A time for which a condition holds.
+
+    start_ns        first row for which it holds, ns on the log clock
+    end_ns          first row for which it holds no more; the last row, if there is none
+    open            True if it holds until the last row
+    rows            number of rows for which it holds
+    min, max        minimum and maximum of what is compared
+    before, after   the values before and after a change, for `SIGNAL changes`
+    """
+
+    start_ns: int
+    end_ns: int
+    open: bool
+    rows: int
+    min: float | None
+    max: float | None
+    before: float | None
+    after: float | None
+
+
+def aligned(
+    reader: _core.Reader, topics: Iterable[Topic], times: Any, how: How, tolerance: int | None
+) -> polars.DataFrame:
     """Returns `t_ns`, and for each topic its columns at these times, with the name of the topic before theirs."""
     pl, np = need("polars"), need("numpy")
     if how not in HOWS:
         raise UnsupportedError(f"how is not {how!r}", next=f"it is one of {', '.join(map(repr, HOWS))}")
     if tolerance is not None and tolerance < 0:
         raise ValueError("a tolerance is not negative")
-    frames = [pl.DataFrame({"t_ns": times})]
-    for topic in topics:
-        frame = topic.to_polars().drop_nulls("t_ns").sort("t_ns", maintain_order=True)
-        own = frame["t_ns"].to_numpy()
-        columns = frame.drop("t_ns", "time", strict=False)
-        before = np.searchsorted(own, times, side="right") - 1
-        after = np.minimum(np.searchsorted(own, times, side="left"), max(len(own) - 1, 0))
-        if how == "linear":
-            found = _linear(columns, own, times, before, after, tolerance)
-        else:
-            found = _at(columns, own, times, before if how == "previous" else _nearer(own, times, before, after), tolerance)
-        name = topic.name.removesuffix("/0")
-        frames.append(found.rename({column: f"{name}.{column}" for column in found.columns}))
-    whole: polars.DataFrame = pl.concat(frames, how="horizontal")
-    return whole
-
-
-def _nearer(own: Any, times: Any, before: Any, after: Any) -> Any:
-    """The row nearest in time; of two at the same distance, the earlier one."""
-    np = need("numpy")
-    if not len(own):
-        return before
-    first = np.maximum(before, 0)
-    later = np.abs(own[after] - times) < np.abs(times - own[first])
-    return np.where((before < 0) | later, after, first)
-
-
-def _at(columns: Any, own: Any, times: Any, rows: Any, tolerance: int | None) -> Any:
-    """These rows of all columns; null for the row -1, and for what is too far."""
-    pl, np = need("polars"), need("numpy")
-    if not len(own):
-        return columns.clear(len(times))
-    first = np.maximum(rows, 0)
-    there = rows >= 0
-    if tolerance is not None:
-        there &= np.abs(times - own[first]) <= tolerance
-    return columns[first].select(pl.when(pl.lit(pl.Series(there))).then(pl.all()))
-
-
-def _linear(columns: Any, own: Any, times: Any, before: Any, after: Any, tolerance: int | None) -> Any:
-    """Numbers between the rows before and after, as float64; other columns are those of the row before."""
-    pl, np = need("polars"), need("numpy")
-    found = _at(columns, own, times, before, tolerance)
-    if not len(own):
-        return found
-    first = np.maximum(before, 0)
-    span = own[after] - own[first]
-    # Differences are exact as integers; the share of a span fits a float.
-    share = np.where(span > 0, (times - own[first]) / np.where(span > 0, span, 1), 0.0)
-    inside = (before >= 0) & (own[after] >= times)
-    if tolerance is not None:
-        inside &= (times - own[first] <= tolerance) & (own[after] - times <= tolerance)
-    made = []
-    for column in columns.iter_columns():
-        if not column.dtype.is_numeric():
-            continue
-        values = column.cast(pl.Float64).to_numpy()
-        made.append(pl.Series(column.name, values[first] + (values[after] - values[first]) * share).set(pl.Series(~inside), None))
-    return found.with_columns(made)
+    order = np.argsort(times, kind="stable")
+    ascending = times[order].astype(np.int64, copy=False)
+    names = [topic.name for topic in topics]
+    frame: polars.DataFrame = pl.DataFrame(_core.signal_join(reader, names, ascending.tobytes(), how, tolerance))
+    if np.array_equal(ascending, times):
+        return frame
+    # The caller's own order.
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return frame[back]

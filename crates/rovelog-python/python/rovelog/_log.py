@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from rovelog import _again, _align, _core, _html, _source, _times
 from rovelog._again import Opening
-from rovelog._align import How
+from rovelog._align import How, Occurrence
 from rovelog._bag import BagExtras
 from rovelog._errors import CorruptError, RovelogError, UnsupportedError, warn
 from rovelog._facts import Info, Outside, Problem, Recovered, Sliced, Text
@@ -20,6 +20,7 @@ from rovelog._files import whole
 from rovelog._need import need
 from rovelog._rld import RldExtras
 from rovelog._source import Source
+from rovelog._table import Table
 from rovelog._times import Moment
 from rovelog._topic import Topic, Topics, missing
 from rovelog._types import Window
@@ -306,7 +307,7 @@ class Log:
 
         `on` gives the times: those of a topic (`"vehicle_attitude"`), a grid from `start` or the start of the data
         (`"10ms"`, a timedelta), or times in ns on the log clock. `how`: the `previous` record, the `nearest` one, or
-        `linear` between the two (numbers become float64; fields that are no numbers are those of the previous record).
+        `linear` between the two (numbers, in arrays too, become float64; other fields are those of the previous record).
         `tolerance` is the largest distance in time (`"20ms"`, ns, a timedelta); what is farther is null. Times are compared as
         integers. Columns are `t_ns` and, per topic, `vehicle_attitude.q`.
 
@@ -315,7 +316,30 @@ class Log:
         window = _times.window(start, end, self._info)
         chosen = [self[name] for name in ([topics] if isinstance(topics, str) else topics)]
         distance = _times.span_ns(tolerance) if tolerance is not None else None
-        return _align.aligned(chosen, self._grid(on, window), how, distance)
+        return _align.aligned(self._reader, chosen, self._grid(on, window), how, distance)
+
+    def signals(self, *names: str, start: Moment | None = None, end: Moment | None = None) -> Table:
+        """Returns signals as columns, at the times of the first topic that they use.
+
+        A signal is `TOPIC.FIELD`, a field that one topic has, a pattern (`*`, `?`, `{a,b}`, `[0..3]`), a derived field
+        (`vehicle_attitude.q.roll`; `I1` of a power log), or an expression (`V1*I1`, `deg(vehicle_attitude.q.yaw)`,
+        `norm(sensor_combined.gyro_rad)`, `integral(V1*I1)`, `in(speed, km/h)`), with a name of its own: `P=V1*I1`. Columns
+        are `t_ns`, `time` if the log has UTC, and the signals as float64; NaN where there is no value. The units are in the
+        Arrow metadata. Values of other topics are those of their last records.
+
+        Raises FieldNotFound, which says what would match, and for units that do not go together. On the command line:
+        `rovelog plot FILE SIGNAL...` and `--fields`.
+        """
+        return Table(_core.signal_values(self._reader, list(names), _times.window(start, end, self._info)))
+
+    def events(self, condition: str, *, start: Moment | None = None, end: Moment | None = None) -> list[Occurrence]:
+        """Returns when a condition holds: `battery_status.voltage_v < 14.8 for 2s`, `vehicle_status.nav_state changes`.
+
+        Signals are named as in `signals`; comparisons are joined by `and`, `or` and `not`. Events of the autopilot are
+        `log.ulog.events`. Raises FieldNotFound. On the command line: `rovelog events FILE CONDITION`.
+        """
+        rows = _core.signal_events(self._reader, condition, _times.window(start, end, self._info))
+        return [Occurrence(*row) for row in rows]
 
     def _grid(self, on: str | dt.timedelta | Iterable[int], window: Window) -> Any:
         """The times of `align`."""

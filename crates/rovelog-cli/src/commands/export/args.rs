@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog_export::Kind;
+use rovelog_export::signal::Method;
 use rovelog_export::table::Kind as Table;
 
 use crate::chunks::Packing;
@@ -15,12 +16,15 @@ use crate::not_built_in;
 use crate::outfile::OutArgs;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::velodyne::VelodyneArgs;
-use crate::when::WindowArgs;
+use crate::when::{WindowArgs, span_of_time};
 
 const MORE: &str = "\
 Parquet, Arrow and CSV files contain one topic each; to export several topics, name a folder. \
 NDJSON and MCAP files contain all topics. Tables start with the columns t_ns (log clock, \
 nanoseconds) and time (UTC, if the log has it).
+
+--on and --every make one table of several topics, with columns TOPIC.FIELD. --fields also takes \
+derived fields and expressions (see rovelog plot --help), which become columns.
 
 MCAP files also contain positions, poses and console messages as the types that Foxglove displays; \
 of VEL logs, point clouds, scans and images. RLD logs above 1 kHz become a 1 kHz min/mean/max \
@@ -36,6 +40,10 @@ Examples:
   rovelog export flight.ulg -o flight/ --to parquet             a file per topic
   rovelog export flight.ulg -o flight.mcap                      for Foxglove
   rovelog export flight.ulg -o q.parquet --topics vehicle_attitude -S +1m -E +2m
+  rovelog export flight.ulg -o one.csv --on vehicle_attitude --join battery_status
+  rovelog export flight.ulg -o 50hz.parquet --every 20ms --join vehicle_attitude,cpuload \\
+      --method linear --tolerance 1s
+  rovelog export power.rld -o p.csv --fields 'V1,I1,P=V1*I1,E=integral(V1*I1)'
   rovelog export flight.ulg -o csv/ --to csv --dialect pyulog   like ulog2csv
   rovelog export flight.ulg --to csv --topics battery_status | head
   rovelog export x.rld -o x.csv --dialect rocketlogger          for rld import
@@ -62,6 +70,8 @@ pub(crate) struct Args {
     pub(super) topics: TopicArgs,
     #[command(flatten)]
     pub(super) fields: FieldArgs,
+    #[command(flatten)]
+    pub(super) join: JoinArgs,
     /// csv: plain, pyulog (like ulog2csv), rocketlogger (like the logger) or rocketlogger-v2
     /// (loggers up to version 2)
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
@@ -112,6 +122,37 @@ pub(crate) struct Args {
     pub(super) velodyne: VelodyneArgs,
     #[command(flatten)]
     pub(super) out: OutArgs,
+}
+
+/// Options of one table of several topics.
+#[derive(clap::Args)]
+pub(super) struct JoinArgs {
+    /// One table: a row at each time of this topic
+    #[arg(long, value_name = "TOPIC", conflicts_with = "every")]
+    pub(super) on: Option<String>,
+    /// One table: a row every so often: 10ms, 1s
+    #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
+    pub(super) every: Option<i64>,
+    /// One table: the topics whose values are added; with --every, default all selected
+    #[arg(long, value_name = "TOPIC,..", value_delimiter = ',')]
+    pub(super) join: Vec<String>,
+    /// One table: values are those of the previous row, of the nearest, or linear between two;
+    /// default previous
+    #[arg(long, value_name = "HOW", value_parser = method)]
+    pub(super) method: Option<Method>,
+    /// One table: values farther than this in time are empty: 20ms
+    #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
+    pub(super) tolerance: Option<i64>,
+}
+
+impl JoinArgs {
+    pub(super) fn is_asked(&self) -> bool {
+        self.on.is_some() || self.every.is_some()
+    }
+}
+
+fn method(name: &str) -> Result<Method, String> {
+    Method::by_name(name).ok_or_else(|| "expected previous, nearest or linear".to_owned())
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
@@ -227,12 +268,23 @@ pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), 
     let logger = args.logger_csv().is_some();
     let viewers = mcap && !args.no_typed && !args.ros2;
     let velodyne = args.velodyne.chosen();
+    let joined = table && args.dialect.is_none_or(|dialect| dialect == CsvDialect::Plain);
+    let join = &args.join;
+    if !join.is_asked() && (!join.join.is_empty() || join.method.is_some() || join.tolerance.is_some()) {
+        return Err(Failure::usage("one table needs the times of its rows")
+            .next("those of a topic: --on TOPIC, or regular ones: --every 10ms"));
+    }
     let chosen = [
         (args.dialect.is_some(), csv, "--dialect"),
         (args.delimiter.is_some(), csv && !logger, "--delimiter"),
         (args.names.is_some(), (csv && !logger) || args.flatten, "--names"),
         (!args.topics.is_empty(), !logger, "--topics"),
         (!args.window.is_open(), !logger, "a part of the time"),
+        (args.join.on.is_some(), joined, "--on"),
+        (args.join.every.is_some(), joined, "--every"),
+        (!args.join.join.is_empty(), joined, "--join"),
+        (args.join.method.is_some(), joined, "--method"),
+        (args.join.tolerance.is_some(), joined, "--tolerance"),
         (args.flatten, table && !csv, "--flatten"),
         (args.profile.is_some(), parquet, "--profile"),
         (args.time_unit.is_some(), parquet, "--time-unit"),

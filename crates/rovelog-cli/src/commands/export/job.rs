@@ -7,6 +7,7 @@ use rovelog::rld_format::csv::CsvStyle;
 use rovelog::{AnyLog, LogReader as _, Select, Topic};
 use rovelog_export::bag2::{self, Bag2Options, Compression};
 use rovelog_export::mcap::{self, McapOptions, RosForm};
+use rovelog_export::signal::Signal;
 use rovelog_export::table::{self, Dialect, Kind as Table, Names, TableOptions, TimeUnit};
 use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson, topic_names};
 use serde::Serialize;
@@ -48,21 +49,24 @@ pub(super) struct Job<'a> {
     pub(super) log: &'a AnyLog,
     pub(super) provenance: &'a Provenance,
     pub(super) window: Window,
+    /// Further columns.
+    pub(super) derived: Vec<Signal>,
 }
 
 impl Job<'_> {
-    fn select(&self, topics: &[&Topic]) -> Select {
+    pub(super) fn select(&self, topics: &[&Topic]) -> Select {
         let mut select = Select::topics(topics.iter().map(|topic| topic.name.clone()));
         (select.start, select.end) = (self.window.start, self.window.end);
         select
     }
 
-    fn options(&self) -> TableOptions {
+    pub(super) fn options(&self) -> TableOptions {
         let args = self.args;
         let mut options = TableOptions::default();
         options.flatten = args.flatten;
         options.spark = args.profile == Some(Profile::Spark);
         options.blobs = args.blobs;
+        options.derived.clone_from(&self.derived);
         options.delimiter = args.delimiter.unwrap_or(b',');
         if args.names == Some(NameStyle::Dot) {
             options.names = Names::Dot;
@@ -77,13 +81,13 @@ impl Job<'_> {
     }
 
     /// Starts the progress of reading the whole log.
-    fn progress(&self) -> &Progress {
+    pub(super) fn progress(&self) -> &Progress {
         self.context.progress.start(Some(self.log.info().size));
         &self.context.progress
     }
 
     /// Returns the input files.
-    fn inputs(&self) -> Vec<PathBuf> {
+    pub(super) fn inputs(&self) -> Vec<PathBuf> {
         let mut files = self.input.files(self.context);
         files.extend(self.args.velodyne.file());
         files
@@ -323,7 +327,7 @@ fn decodable<'t>(
     why.filter(|_| good.is_empty()).map_or(Ok(good), |error| Err(error.into()))
 }
 
-fn file(path: &Path, topic: Option<&Topic>, rows: u64) -> FileDoc {
+pub(super) fn file(path: &Path, topic: Option<&Topic>, rows: u64) -> FileDoc {
     FileDoc {
         file: path.to_string_lossy().into_owned(),
         topic: topic.map(|topic| topic.name.clone()),

@@ -2,8 +2,9 @@
 
 mod args;
 mod job;
+mod join;
 
-use rovelog::AnyLog;
+use rovelog::{AnyLog, Topic};
 use rovelog_export::{Kind, Loss};
 use serde::Serialize;
 
@@ -58,8 +59,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
     }
     let mut topics = args.topics.pick(log.topics()).map_err(here)?;
-    args.fields.demand(&topics).map_err(here)?;
-    topics.retain(|topic| topic.count > 0 && args.fields.keep(topic.schema.as_deref()).is_some());
+    if args.join.is_asked() {
+        topics = join::topics(args, &log, topics).map_err(here)?;
+    }
+    let derived = args.fields.derived(&*log, &topics, args.join.is_asked()).map_err(here)?;
+    let is_kept = |topic: &&Topic| {
+        args.fields.keep(topic).is_some()
+            || derived.iter().any(|signal| signal.topics().contains(&&*topic.name))
+    };
+    topics.retain(|topic| args.join.is_asked() || (topic.count > 0 && is_kept(topic)));
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
     if topics.is_empty() && log.info().records > 0 {
@@ -72,8 +80,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         context.note("the log has no records, so there is no table to write");
         return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
-    let job = Job { args, context, input: &input, log: &log, provenance: &provenance, window };
+    let job = Job { args, context, input: &input, log: &log, provenance: &provenance, window, derived };
     let done = match kind {
+        Kind::Table(table) if args.join.is_asked() => job.joined(table, &target, &topics)?,
         Kind::Table(table) => match args.logger_csv() {
             Some(style) => job.logger_csv(style, &target)?,
             None => job.tables(table, &target, topics)?,

@@ -1,6 +1,7 @@
 //! `rovelog stats`: minimum, maximum, mean and deviation of every field; for power logs charge and
 //! energy too.
 
+mod derived;
 mod power;
 mod records;
 mod section;
@@ -33,6 +34,7 @@ settled (--settle, --ranges). Energy needs a voltage for each current: name the 
 Examples:
   rovelog stats flight.ulg --topics battery_status
   rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
+  rovelog stats flight.ulg --fields 'norm(gyro_rad)'   of an expression
   rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
   rovelog stats power.rld --energy --by DI1,DI2      one section per state
   rovelog stats power.rld --energy --above I1=0.005  I1 above 5 mA
@@ -89,16 +91,22 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     };
     // All sections have the same fields.
     let mut sections = sections.peekable();
+    let mut derived = Vec::new();
     match sections.peek() {
+        Some(first) if args.power.is_asked() => {
+            args.fields.demand_of(&derived::names(first)).map_err(here)?;
+        }
         Some(first) => {
-            let names: Vec<_> = first.fields.iter().map(|line| line.field.clone()).collect();
-            args.fields.demand_of(&names).map_err(here)?;
+            derived = derived::lines(&args.fields, first, &*log, &topics, window).map_err(here)?;
         }
         None => context.note(&format!("no rows: {}", args.power.missed())),
     }
     let picked: HashSet<&str> = topics.iter().map(|topic| &*topic.name).collect();
     let sections: Sections<'_> = Box::new(sections.map(|mut section| {
-        section.fields.retain(|line| picked.contains(&*line.topic) && args.fields.keeps(&line.field));
+        section
+            .fields
+            .retain(|line| picked.contains(&*line.topic) && args.fields.keeps(&line.topic, &line.field));
+        section.fields.append(&mut derived);
         section
     }));
     let out = context.out();

@@ -11,17 +11,17 @@ use crate::when::Window;
 
 /// Running statistics of a field by Welford's method, which avoids cancellation.
 #[derive(Default)]
-struct Running {
-    count: u64,
-    nan: u64,
-    mean: f64,
-    squares: f64,
-    min: Option<Number>,
-    max: Option<Number>,
+pub(super) struct Running {
+    pub(super) count: u64,
+    pub(super) nan: u64,
+    pub(super) mean: f64,
+    pub(super) squares: f64,
+    pub(super) min: Option<Number>,
+    pub(super) max: Option<Number>,
 }
 
 impl Running {
-    fn push(&mut self, number: Number) {
+    pub(super) fn push(&mut self, number: Number) {
         let value = number.as_f64();
         if value.is_nan() {
             self.nan += 1;

@@ -173,7 +173,7 @@ const ROS_FIELDS: &[(&str, &str, &str)] = &[
 ];
 
 /// Returns a unit as it is written on an axis.
-pub(super) fn written(unit: &str) -> String {
+pub(crate) fn written(unit: &str) -> String {
     match unit {
         "deg" => "°".to_owned(),
         "us" => "µs".to_owned(),
@@ -182,7 +182,7 @@ pub(super) fn written(unit: &str) -> String {
 }
 
 /// Returns the unit of a field that the log does not state.
-pub(super) fn unit(log: &dyn LogReader, topic: &Topic, field: &str) -> Option<&'static str> {
+pub(crate) fn unit(log: &dyn LogReader, topic: &Topic, field: &str) -> Option<&'static str> {
     let of = |list: &[(&str, &str, &'static str)]| {
         let found = list.iter().find(|(ty, start, _)| *ty == topic.type_name && field.starts_with(start));
         found.map(|(_, _, unit)| *unit)
@@ -203,7 +203,7 @@ pub(super) fn unit(log: &dyn LogReader, topic: &Topic, field: &str) -> Option<&'
 }
 
 /// Returns the names of a field's states; none if the log is not of PX4.
-pub(super) fn names(log: &dyn LogReader, topic: &Topic, field: &str) -> Names {
+pub(crate) fn names(log: &dyn LogReader, topic: &Topic, field: &str) -> Names {
     if log.format().id != "ulog" || !px4(log) {
         return &[];
     }

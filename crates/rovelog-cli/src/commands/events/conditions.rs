@@ -1,0 +1,237 @@
+//! When conditions hold: `rovelog events FILE 'battery_status.voltage_v < 3.4 for 2s'`.
+
+use std::io::Write as _;
+
+use rovelog::{AnyLog, Select, Timestamp};
+use rovelog_export::signal::{Condition, Event, Signals};
+use serde::Serialize;
+
+use super::Args;
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::input::Input;
+use crate::output::Out;
+use crate::select::{TopicArgs, no_signal};
+use crate::text::escape;
+use crate::times::{Times, span_text};
+use crate::when::{span, within};
+
+/// An event in machine formats.
+#[derive(Serialize)]
+struct Doc {
+    /// Where lines of several logs are mixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<String>,
+    time: Option<String>,
+    t_ns: String,
+    end_ns: String,
+    duration_ns: String,
+    /// True if it holds until the last row.
+    open: bool,
+    rows: String,
+    min: Option<f64>,
+    max: Option<f64>,
+    from: Option<f64>,
+    to: Option<f64>,
+}
+
+/// The events of a condition.
+#[derive(Serialize)]
+struct Found {
+    condition: String,
+    unit: Option<String>,
+    events: Vec<Doc>,
+}
+
+/// The document `rovelog.conditions/1`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    file: String,
+    conditions: Vec<Found>,
+}
+
+/// Where events go.
+enum Sink {
+    Text(Out),
+    Ndjson(Out),
+    Csv(Box<csv::Writer<Out>>),
+    Json(Out, Vec<Document>),
+}
+
+pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcome {
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    let inputs = Input::all(&args.files())?;
+    let out = context.out();
+    let mut sink = match format {
+        Format::Json => Sink::Json(out, Vec::new()),
+        Format::Ndjson => Sink::Ndjson(out),
+        Format::Csv => {
+            let mut csv = Box::new(csv::Writer::from_writer(out));
+            csv.write_record(CSV)?;
+            Sink::Csv(csv)
+        }
+        _ => Sink::Text(out),
+    };
+    let mut total = 0;
+    let several = inputs.len() > 1;
+    let status = Input::for_all(&inputs, context, |input| {
+        let log =
+            input.open_part(context, &|log| within(log, &TopicArgs::default(), &args.window, context))?;
+        let found = one(args, (&log, input), (conditions, several), context, &mut sink);
+        total += found.map_err(|failure| failure.at(&input.path))?;
+        Ok(context.notices.loss(&log.info().lost, &input.path))
+    })?;
+    match sink {
+        Sink::Text(mut out) | Sink::Ndjson(mut out) => out.flush()?,
+        Sink::Csv(mut csv) => csv.flush()?,
+        Sink::Json(mut out, documents) => {
+            out.documents(&documents, inputs.len())?;
+            out.flush()?;
+        }
+    }
+    if total == 0 {
+        context.note("no condition holds");
+    }
+    Ok(if args.exit_code && total == 0 { Status::Failed } else { status })
+}
+
+const CSV: [&str; 11] =
+    ["file", "condition", "time", "t_ns", "end_ns", "duration_ns", "rows", "min", "max", "from", "to"];
+
+/// Writes the events of one log. Returns their number.
+fn one(
+    args: &Args,
+    (log, input): (&AnyLog, &Input),
+    (conditions, several): (&[&str], bool),
+    context: &Context,
+    sink: &mut Sink,
+) -> Result<u64, Failure> {
+    let times = context.times(log.info())?;
+    let window = args.window.resolve(&times, span(&**log))?;
+    let select = Select::all().between(window.start, window.end);
+    let signals = Signals::new(&**log);
+    let (mut total, mut documents) = (0, Vec::new());
+    for text in conditions {
+        let condition = Condition::new(&signals, text).map_err(|error| {
+            // Another log may have the signal.
+            if several { Failure::failed(error.cause).next(error.next) } else { no_signal(error) }
+        })?;
+        let mut line =
+            Line { log, times: &times, condition: &condition, file: several.then(|| input.name()) };
+        let (mut events, mut failure) = (Vec::new(), None);
+        let read = condition.each(&**log, &select, &mut |event| {
+            total += 1;
+            if failure.is_none() {
+                failure = line.write(&event, sink, &mut events).err();
+            }
+        });
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        read.map_err(Failure::from)?;
+        let unit = condition.unit().map(str::to_owned);
+        documents.push(Found { condition: condition.as_str().to_owned(), unit, events });
+    }
+    if let Sink::Json(_, all) = sink {
+        all.push(Document { schema: "rovelog.conditions/1", file: input.name(), conditions: documents });
+    }
+    Ok(total)
+}
+
+/// What a line says besides the event.
+struct Line<'a> {
+    log: &'a AnyLog,
+    times: &'a Times,
+    condition: &'a Condition,
+    file: Option<String>,
+}
+
+impl Line<'_> {
+    fn write(&mut self, event: &Event, sink: &mut Sink, events: &mut Vec<Doc>) -> Result<(), Failure> {
+        match sink {
+            Sink::Text(out) => self.text(event, out),
+            Sink::Ndjson(out) => {
+                let condition = Some(self.condition.as_str().to_owned());
+                Ok(out.line(&Doc { file: self.file.clone(), condition, ..self.doc(event) })?)
+            }
+            Sink::Csv(csv) => {
+                let doc = self.doc(event);
+                let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+                let mut time = String::new();
+                self.times.push_csv(Some(self.time(event)), &mut time);
+                csv.write_record([
+                    self.file.clone().unwrap_or_default(),
+                    self.condition.as_str().to_owned(),
+                    time,
+                    doc.t_ns,
+                    doc.end_ns,
+                    doc.duration_ns,
+                    doc.rows,
+                    number(doc.min),
+                    number(doc.max),
+                    number(doc.from),
+                    number(doc.to),
+                ])?;
+                Ok(())
+            }
+            Sink::Json(..) => {
+                events.push(self.doc(event));
+                Ok(())
+            }
+        }
+    }
+
+    fn time(&self, event: &Event) -> Timestamp {
+        Timestamp::new(event.start, self.times.clock())
+    }
+
+    fn doc(&self, event: &Event) -> Doc {
+        let nanos = |time: i64| {
+            let time = Timestamp::new(time, self.times.clock());
+            self.times.t_ns(Some(time)).unwrap_or(time.nanos).to_string()
+        };
+        Doc {
+            file: None,
+            condition: None,
+            time: self.times.machine(Some(self.time(event))),
+            t_ns: nanos(event.start),
+            end_ns: nanos(event.end),
+            duration_ns: event.end.abs_diff(event.start).to_string(),
+            open: event.is_open,
+            rows: event.rows.to_string(),
+            min: event.min,
+            max: event.max,
+            from: event.from,
+            to: event.to,
+        }
+    }
+
+    /// Prints `2024-03-18T14:49:25.282Z  +00:00:14.9  2.35s  3.21 to 3.39 V  voltage_v < 3.4`.
+    fn text(&self, event: &Event, out: &mut Out) -> Result<(), Failure> {
+        let mut time = String::new();
+        self.times.push_text(Some(self.time(event)), &mut time);
+        let since = self.times.since_start(self.time(event)).unwrap_or_else(|| "-".to_owned());
+        let mut duration = span_text(event.end.saturating_sub(event.start));
+        if event.is_open {
+            duration.push('+');
+        }
+        let state = |value: f64| {
+            let name = self.condition.state(&**self.log, value);
+            name.map_or_else(|| value.to_string(), str::to_owned)
+        };
+        let unit = self.condition.unit().map(|unit| format!(" {unit}")).unwrap_or_default();
+        let what = match (event.from.zip(event.to), event.min.zip(event.max)) {
+            (Some((from, to)), _) => format!("{} -> {}{unit}", state(from), state(to)),
+            (_, Some((min, max))) if min.to_bits() == max.to_bits() => format!("{}{unit}", state(min)),
+            (_, Some((min, max))) => format!("{min} to {max}{unit}"),
+            _ => "-".to_owned(),
+        };
+        let file = self.file.as_ref().map(|file| format!("{}: ", escape(file))).unwrap_or_default();
+        let condition = escape(self.condition.as_str());
+        writeln!(out, "{file}{time}  {since}  {duration:>12}  {what:24}  {condition}")?;
+        Ok(out.end_record()?)
+    }
+}

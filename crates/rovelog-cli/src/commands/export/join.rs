@@ -1,0 +1,100 @@
+//! `rovelog export --on`, `--every`: one table of several topics.
+
+use rovelog::{AnyLog, Topic};
+use rovelog_export::signal::{Base, JoinOptions, join};
+use rovelog_export::table::{self, Kind as Table};
+
+use super::args::{Args, Target};
+use super::job::{Done, Job, file};
+use crate::destination::Destination;
+use crate::failure::Failure;
+use crate::select::unknown_topic;
+use crate::when::span;
+
+/// Returns the topics of the table: that of `--on` first, then those of `--join`; with `--every` alone,
+/// the selected ones.
+pub(super) fn topics<'t>(
+    args: &Args,
+    log: &'t AnyLog,
+    selected: Vec<&'t Topic>,
+) -> Result<Vec<&'t Topic>, Failure> {
+    let names: Vec<&String> = args.join.on.iter().chain(&args.join.join).collect();
+    if args.join.join.is_empty() && args.join.on.is_none() {
+        return Ok(selected.into_iter().filter(|topic| topic.count > 0).collect());
+    }
+    let mut topics: Vec<&Topic> = Vec::new();
+    for name in names {
+        let topic = log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?.get();
+        if topics.iter().all(|known| known.id != topic.id) {
+            topics.push(topic);
+        }
+    }
+    Ok(topics)
+}
+
+impl Job<'_> {
+    /// Writes one table of these topics.
+    pub(super) fn joined(
+        &self,
+        kind: Table,
+        target: &Target<'_>,
+        topics: &[&Topic],
+    ) -> Result<Done, Failure> {
+        let args = &self.args.join;
+        if let Target::Folder(folder) = target {
+            return Err(Failure::usage("one table is one file, and the output is a folder").next(format!(
+                "name a file in it: -o {}/joined.{}",
+                folder.display(),
+                kind.name()
+            )));
+        }
+        let mut select = self.select(topics);
+        if let Some(fields) = self.args.fields.paths(topics) {
+            select = select.with_fields(fields);
+        }
+        let here = |failure: Failure| failure.at(&self.input.path);
+        let (base, others) = match (args.every, topics) {
+            (Some(step), _) => {
+                let nothing = || Failure::failed("no record in this log has a time");
+                let (first, last) = span(&**self.log).ok_or_else(|| here(nothing()))?;
+                let first = self.window.start.unwrap_or(first);
+                let last = self.window.end.map_or(last, |end| end.saturating_sub(1));
+                (Base::Every { first, last, step }, topics)
+            }
+            (None, [on, others @ ..]) => (Base::Topic(on), others),
+            (None, []) => return Err(here(Failure::usage("the selected topics have no records"))),
+        };
+        let mut options = JoinOptions::default();
+        options.method = args.method.unwrap_or_default();
+        options.tolerance = args.tolerance.map(i64::unsigned_abs);
+        let failed = |error| here(Failure::from(error));
+        let table = join(&**self.log, base, others, &select, (options, &self.derived)).map_err(failed)?;
+        let progress = self.progress();
+        let mut rows = 0;
+        let mut step = |more: u64| {
+            rows += more;
+            progress.at(rows);
+        };
+        let how = (kind, &self.options());
+        let mut done = Done::default();
+        let path = target.path();
+        let losses;
+        if path.is_none() && kind == Table::Csv {
+            // Text may go to a terminal.
+            let mut out = self.context.out();
+            let written = table::write_joined(&**self.log, table, &mut out, how, self.provenance, &mut step);
+            (_, losses) = written.map_err(failed)?;
+            std::io::Write::flush(&mut out)?;
+        } else {
+            let example = format!("joined.{}", kind.name());
+            let mut out = Destination::create(path, &example, &self.inputs(), self.args.out, self.context)?;
+            let written = table::write_joined(&**self.log, table, &mut out, how, self.provenance, &mut step);
+            let rows;
+            (rows, losses) = written.map_err(failed)?;
+            out.finish()?;
+            done.files.extend(path.map(|path| file(path, None, rows)));
+        }
+        done.losses.extend(losses);
+        Ok(done)
+    }
+}

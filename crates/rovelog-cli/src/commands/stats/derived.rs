@@ -1,0 +1,46 @@
+//! Statistics of derived fields and expressions.
+
+use rovelog::{LogReader, Select, Topic};
+use rovelog_export::signal::each;
+
+use super::records::Running;
+use super::section::{Line, Number, Section};
+use crate::failure::Failure;
+use crate::select::FieldArgs;
+use crate::when::Window;
+
+/// Returns the fields of a section, each with its topic.
+pub(super) fn names(section: &Section) -> Vec<(&str, String)> {
+    section.fields.iter().map(|line| (&*line.topic, line.field.clone())).collect()
+}
+
+/// Returns a line for each selected signal that is no field of the section.
+pub(super) fn lines(
+    fields: &FieldArgs,
+    section: &Section,
+    log: &dyn LogReader,
+    topics: &[&Topic],
+    window: Window,
+) -> Result<Vec<Line>, Failure> {
+    let select = Select::all().between(window.start, window.end);
+    let mut lines = Vec::new();
+    for signal in fields.derived_besides(&names(section), log, topics, true)? {
+        let mut sums = Running::default();
+        each(log, &signal, &select, &mut |_, value| sums.push(Number::Float(value)))?;
+        let topic = signal.topics().first().copied().unwrap_or_default().to_owned();
+        let some = sums.count > 0;
+        lines.push(Line {
+            field: signal.name_in(&topic).to_owned(),
+            topic,
+            unit: signal.unit().map(str::to_owned),
+            count: sums.count.to_string(),
+            min: sums.min,
+            max: sums.max,
+            mean: some.then_some(sums.mean),
+            std: some.then(|| (sums.squares / sums.count as f64).max(0.0).sqrt()),
+            remark: (sums.nan > 0).then(|| format!("{} NaN", sums.nan)),
+            ..Line::default()
+        });
+    }
+    Ok(lines)
+}

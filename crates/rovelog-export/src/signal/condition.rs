@@ -1,0 +1,244 @@
+//! Conditions: when something holds, for how long, and how far it goes.
+
+use rovelog::{LogReader, Select};
+
+use super::expression::{Node, is_true};
+use super::find::{NoSignal, Signal, Signals};
+use super::rows::Stream;
+use crate::{ExportError, meaning};
+
+/// A condition: `battery_status.voltage_v < 3.4 for 2s`, `vehicle_status.nav_state changes`.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    text: String,
+    signal: Signal,
+    /// What the condition compares: its minimum and maximum are told.
+    value: Signal,
+    changes: bool,
+    /// How long it must hold, in nanoseconds.
+    least: u64,
+}
+
+/// A time for which a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Event {
+    /// The first row for which it holds, nanoseconds of the log's clock.
+    pub start: i64,
+    /// The first row for which it holds no more; the last row, if there is none.
+    pub end: i64,
+    /// True if it holds until the last row.
+    pub is_open: bool,
+    /// Number of rows for which it holds.
+    pub rows: u64,
+    /// Minimum of what is compared.
+    pub min: Option<f64>,
+    /// Maximum of what is compared.
+    pub max: Option<f64>,
+    /// The value before a change.
+    pub from: Option<f64>,
+    /// The value after a change.
+    pub to: Option<f64>,
+}
+
+impl Condition {
+    /// Reads a condition: a comparison, several with `and`, `or` and `not`, or `SIGNAL changes`;
+    /// then `for` and a duration, for which it must hold without interruption.
+    ///
+    /// # Errors
+    /// Returns an error if it is no condition, or names no signal of the log.
+    pub fn new(signals: &Signals<'_>, text: &str) -> Result<Self, NoSignal> {
+        let text = text.trim();
+        let (body, least) = match text.rsplit_once(" for ") {
+            Some((body, duration)) => (body.trim(), nanos(duration)?),
+            None => (text, 0),
+        };
+        if let Some(name) = body.strip_suffix(" changes") {
+            let signal = signals.one(name)?;
+            let value = signal.clone();
+            return Ok(Self { text: text.to_owned(), signal, value, changes: true, least });
+        }
+        let signal = signals.expression(body)?;
+        let is_truth = matches!(&signal.node, Node::Binary(binary, _) if binary.is_truth())
+            || matches!(&signal.node, Node::Not(_));
+        let next = format!("compare it: '{body} > 0', or: '{body} changes'");
+        if !is_truth {
+            return Err(NoSignal::new(format!("{text} is no condition"), next));
+        }
+        let value = signal.compared();
+        Ok(Self { text: text.to_owned(), signal, value, changes: false, least })
+    }
+
+    /// Returns whether a text may be a condition, and no name of a file.
+    pub fn is_meant(text: &str) -> bool {
+        text.contains(['<', '>', '=', '!']) || text.contains(" changes") || text.starts_with("not ")
+    }
+
+    /// Returns the condition as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the unit of what is compared, if it is known.
+    pub fn unit(&self) -> Option<&str> {
+        self.value.unit()
+    }
+
+    /// Returns the name of a state of what is compared: `Return` for 5 of `nav_state`.
+    pub fn state(&self, log: &dyn LogReader, value: f64) -> Option<&'static str> {
+        let (topic, field) = self.value.field()?;
+        let names = meaning::names(log, log.topic(topic)?.get(), field);
+        #[expect(clippy::float_cmp, reason = "states are integers")]
+        names.iter().find(|(number, _)| *number as f64 == value).map(|(_, name)| *name)
+    }
+
+    /// Returns the names of the topics that it uses.
+    pub fn topics(&self) -> Vec<&str> {
+        self.signal.topics()
+    }
+
+    /// Calls `visit` for each time that the condition holds within the span of `select`.
+    ///
+    /// # Errors
+    /// Returns an error if the log cannot be read.
+    pub fn each(
+        &self,
+        log: &dyn LogReader,
+        select: &Select,
+        visit: &mut dyn FnMut(Event),
+    ) -> Result<(), ExportError> {
+        let mut runs = Runs { changes: self.changes, least: self.least, current: None, last: None };
+        for item in Stream::new(log, &[&self.signal, &self.value], select)? {
+            let (times, values) = item?;
+            for (i, time) in times.iter().enumerate() {
+                runs.add(*time, values[0][i], values[1][i], visit);
+            }
+        }
+        if let (Some(event), Some((time, _))) = (runs.current.take(), runs.last) {
+            runs.end(Event { is_open: true, ..event }, time, visit);
+        }
+        Ok(())
+    }
+}
+
+/// The state of an evaluation.
+struct Runs {
+    changes: bool,
+    least: u64,
+    current: Option<Event>,
+    /// The time of the last row, and the last value.
+    last: Option<(i64, f64)>,
+}
+
+impl Runs {
+    fn add(&mut self, time: i64, holds: f64, value: f64, visit: &mut dyn FnMut(Event)) {
+        let new = Event {
+            start: time,
+            end: time,
+            is_open: false,
+            rows: 0,
+            min: None,
+            max: None,
+            from: None,
+            to: None,
+        };
+        let last = self.last;
+        // A value that is missing is no change.
+        let known = if value.is_nan() { last.map_or(value, |(_, value)| value) } else { value };
+        self.last = Some((time, known));
+        if self.changes {
+            let old = last.map(|(_, value)| value).filter(|value| !value.is_nan());
+            #[expect(clippy::float_cmp, reason = "any other value is a change")]
+            if let Some(old) = old.filter(|old| *old != known) {
+                if let Some(event) = self.current.take() {
+                    self.end(event, time, visit);
+                }
+                self.current = Some(Event { from: Some(old), to: Some(known), ..new });
+            }
+        } else if is_true(holds) {
+            self.current.get_or_insert(new);
+        } else if let Some(event) = self.current.take() {
+            self.end(event, time, visit);
+        }
+        if let Some(event) = &mut self.current {
+            event.rows += 1;
+            if !value.is_nan() && !self.changes {
+                event.min = Some(event.min.map_or(value, |min| min.min(value)));
+                event.max = Some(event.max.map_or(value, |max| max.max(value)));
+            }
+        }
+    }
+
+    fn end(&self, event: Event, end: i64, visit: &mut dyn FnMut(Event)) {
+        if end.abs_diff(event.start) >= self.least {
+            visit(Event { end, ..event });
+        }
+    }
+}
+
+/// Units of durations, as in `-S +1m30s`.
+const UNITS: &[(&str, f64)] = &[
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("min", 6e10),
+    ("m", 6e10),
+    ("h", 3.6e12),
+];
+
+/// Reads a duration: `2s`, `500 ms`, `1m30s`.
+fn nanos(text: &str) -> Result<u64, NoSignal> {
+    let refused =
+        || NoSignal::new(format!("{} is no duration", text.trim()), "write: for 2s, for 500ms, for 1m30s");
+    let (mut rest, mut nanos) = (text.trim(), 0.0);
+    loop {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(refused)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| refused())?;
+        let after = rest[digits..].trim_start();
+        let end = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        let (_, factor) = UNITS.iter().find(|(unit, _)| *unit == &after[..end]).ok_or_else(refused)?;
+        nanos += number * factor;
+        rest = after[end..].trim_start();
+        if rest.is_empty() {
+            break;
+        }
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    (nanos < 9e18).then(|| nanos.round() as u64).ok_or_else(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(changes: bool, least: u64, rows: &[(i64, f64)]) -> Vec<(i64, i64, u64)> {
+        let mut runs = Runs { changes, least, current: None, last: None };
+        let mut found = Vec::new();
+        let mut visit = |event: Event| found.push((event.start, event.end, event.rows));
+        for (time, value) in rows {
+            runs.add(*time, f64::from(u8::from(*value > 1.0)), *value, &mut visit);
+        }
+        if let (Some(event), Some((time, _))) = (runs.current.take(), runs.last) {
+            runs.end(event, time, &mut visit);
+        }
+        found
+    }
+
+    #[test]
+    fn runs_start_and_end_at_rows() {
+        let rows = [(0, 0.0), (10, 2.0), (20, 3.0), (30, f64::NAN), (40, 2.0), (50, 2.0)];
+        assert_eq!(runs(false, 0, &rows), [(10, 30, 2), (40, 50, 2)]);
+        assert_eq!(runs(false, 20, &rows), [(10, 30, 2)]);
+        assert_eq!(runs(true, 0, &rows), [(10, 20, 1), (20, 40, 2), (40, 50, 2)]);
+    }
+
+    #[test]
+    fn durations_have_a_unit_of_time() {
+        assert_eq!(nanos("2s").unwrap(), 2_000_000_000);
+        assert_eq!(nanos("1.5 ms").unwrap(), 1_500_000);
+        assert_eq!(nanos("1m30s").unwrap(), 90_000_000_000);
+        assert!(nanos("2").is_err() && nanos("2V").is_err() && nanos("s").is_err());
+    }
+}

@@ -1,0 +1,83 @@
+//! The rows of a topic in time order, in bounded memory. Rows without a time are left out.
+
+use std::collections::VecDeque;
+
+use arrow_array::{Array as _, RecordBatch};
+use arrow_schema::SchemaRef;
+use rovelog::core::Batches;
+use rovelog::core::select::Names;
+use rovelog::{LogReader, Select, Topic};
+
+use crate::ExportError;
+use crate::gather::Picks;
+use crate::table::order::{Order, Window};
+
+pub(super) struct Cursor<'a> {
+    log: &'a dyn LogReader,
+    topic: &'a Topic,
+    select: Select,
+    /// The batches of a topic that is stored in time order.
+    batches: Option<Batches<'a>>,
+    /// Of other topics, what is still to be sorted.
+    windows: VecDeque<Window>,
+    schema: SchemaRef,
+}
+
+impl<'a> Cursor<'a> {
+    /// Returns the rows of `topic` that are selected; `select` need not name it.
+    pub(super) fn new(
+        log: &'a dyn LogReader,
+        topic: &'a Topic,
+        select: &Select,
+    ) -> Result<Self, ExportError> {
+        let mut select = select.clone();
+        (select.topics, select.last_before) = (Some(Names::from_iter([&topic.name])), false);
+        let batches = log.own(topic)?.columns(&select)?;
+        let schema = batches.schema();
+        let order = Order::of(log, &select)?;
+        let (batches, windows) = if order.needs_sorting(topic.id) {
+            (None, order.windows(log, topic, &select)?.into())
+        } else {
+            (Some(batches), VecDeque::new())
+        };
+        Ok(Self { log, topic, select, batches, windows, schema })
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>, ExportError> {
+        match &mut self.batches {
+            Some(batches) => Ok(batches.next().transpose()?),
+            None => match self.windows.pop_front() {
+                Some(window) => Ok(Some(window.read(self.log, self.topic, &self.select)?)),
+                None => Ok(None),
+            },
+        }
+    }
+}
+
+impl Iterator for Cursor<'_> {
+    type Item = Result<RecordBatch, ExportError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let batch = match self.read() {
+                Ok(batch) => batch?,
+                Err(error) => return Some(Err(error)),
+            };
+            let batch = match batch.column(0).nulls().filter(|nulls| nulls.null_count() > 0) {
+                Some(nulls) => {
+                    let picks: Picks = nulls.valid_indices().map(|row| Some((0, row))).collect();
+                    picks.of_batches(&self.schema, &[&batch])
+                }
+                None => Ok(batch),
+            };
+            match batch {
+                Ok(batch) if batch.num_rows() == 0 => {}
+                batch => return Some(batch.map_err(ExportError::from)),
+            }
+        }
+    }
+}

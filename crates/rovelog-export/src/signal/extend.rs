@@ -1,0 +1,113 @@
+//! Further columns of a topic: signals that are computed of its fields.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array as _, ArrayRef, Float64Array, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use rovelog::core::select::field_path;
+use rovelog::{LogReader, Select, Topic};
+
+use super::find::{Operand, Signal};
+use super::program::Program;
+use crate::ExportError;
+use crate::leaf::free_name;
+
+/// Batches with further columns, in the order of the rows.
+pub(crate) struct Extended {
+    programs: Vec<Program>,
+    schema: SchemaRef,
+    /// Number of columns of the log.
+    own: usize,
+}
+
+impl Extended {
+    /// Returns `select` with the fields that `signals` use.
+    pub(crate) fn reads(signals: &[Signal], select: &Select) -> Select {
+        match &select.fields {
+            Some(fields) => {
+                let more = signals.iter().flat_map(Signal::fields).map(field_path);
+                select.clone().with_fields(fields.iter().map(str::to_owned).chain(more))
+            }
+            None => select.clone(),
+        }
+    }
+
+    /// Returns the columns of a topic that `select` names, with those of `signals` that are computed of
+    /// the topic's fields alone. Batches are those of [`reads`](Self::reads).
+    pub(crate) fn new(
+        log: &dyn LogReader,
+        topic: &Topic,
+        signals: &[Signal],
+        select: &Select,
+    ) -> Result<Self, ExportError> {
+        let schema = |select: &Select| {
+            Ok::<_, ExportError>(arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(select)?))
+        };
+        let (own, read) = (schema(select)?, schema(&Self::reads(signals, select))?);
+        let mine = signals.iter().filter(|signal| is_of(signal, topic));
+        let column = |signal: &Signal| signal.name_in(&topic.name).to_owned();
+        Ok(Self::of(&own, &read, mine, column, |operand| operand.field.clone()))
+    }
+
+    /// Returns the columns of `own`, and one for each signal, of batches with the schema `read`.
+    pub(super) fn of<'s>(
+        own: &Schema,
+        read: &Schema,
+        signals: impl Iterator<Item = &'s Signal>,
+        column: impl Fn(&Signal) -> String,
+        field: impl Fn(&Operand) -> String,
+    ) -> Self {
+        let mut fields: Vec<FieldRef> = own.fields().to_vec();
+        let mut taken: BTreeSet<String> = fields.iter().map(|field| field.name().clone()).collect();
+        let mut programs = Vec::new();
+        for signal in signals {
+            let Some(program) = Program::new(signal, read, &field) else { continue };
+            let unit = signal.unit().map(|unit| ("unit".to_owned(), unit.to_owned()));
+            let metadata: HashMap<String, String> = unit.into_iter().collect();
+            let name = free_name(&mut taken, &column(signal));
+            fields.push(Arc::new(Field::new(name, DataType::Float64, true).with_metadata(metadata)));
+            programs.push(program);
+        }
+        let schema = Arc::new(Schema::new_with_metadata(fields, own.metadata().clone()));
+        Self { programs, schema, own: own.fields().len() }
+    }
+
+    /// Returns the schema with the further columns.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Returns a batch with the further columns; they are null where a value is missing.
+    pub(crate) fn extend(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
+        let fields = self.schema.fields()[..self.own].iter();
+        let mut columns = fields.map(|field| part(batch, field)).collect::<Result<Vec<_>, _>>()?;
+        for program in &mut self.programs {
+            let values = program.values(batch).into_iter().map(|value| (!value.is_nan()).then_some(value));
+            columns.push(Arc::new(values.collect::<Float64Array>()));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+/// Returns whether a signal is computed of the fields of this topic alone.
+fn is_of(signal: &Signal, topic: &Topic) -> bool {
+    signal.topics().iter().all(|name| topic.answers_to(name))
+}
+
+/// Returns a column as `field` has it: of a struct, only the fields that were asked for.
+fn part(batch: &RecordBatch, field: &FieldRef) -> Result<ArrayRef, ExportError> {
+    let missing = || ExportError::Format(format!("column {} is not there", field.name()));
+    Ok(narrowed(batch.column_by_name(field.name()).ok_or_else(missing)?, field.data_type()))
+}
+
+fn narrowed(array: &ArrayRef, wanted: &DataType) -> ArrayRef {
+    let DataType::Struct(fields) = wanted else { return Arc::clone(array) };
+    let from = array.as_struct();
+    let columns = fields
+        .iter()
+        .filter_map(|field| Some(narrowed(from.column_by_name(field.name())?, field.data_type())));
+    Arc::new(StructArray::new(fields.clone(), columns.collect(), from.nulls().cloned()))
+}

@@ -1,0 +1,537 @@
+//! The signals of a log by name, pattern or expression.
+
+use std::cell::OnceCell;
+
+use arrow_schema::DataType;
+use rovelog::{LogReader, Select, Topic};
+
+use super::derived::derived;
+use super::expression::{Measure, Node, measure};
+use super::near::near;
+use super::parse::{Scope, parse};
+use super::pattern::{Pattern, around, is_match};
+use super::unit::Unit;
+use crate::leaf::{Leaf, Names, leaves};
+use crate::meaning;
+
+/// A field that an expression uses.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Operand {
+    /// The full name of the topic.
+    pub(crate) topic: String,
+    /// The flat name of the field: `q[0]`.
+    pub(crate) field: String,
+    unit: Option<Unit>,
+}
+
+/// A value over time: a field of a topic, or an expression of fields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signal {
+    name: String,
+    unit: Option<String>,
+    pub(super) node: Node,
+    pub(super) operands: Vec<Operand>,
+    /// Number of functions with a memory.
+    pub(super) memories: usize,
+}
+
+impl Signal {
+    /// Returns a field of a topic by its flat name: `q[0]`.
+    pub fn of(topic: &str, field: &str) -> Self {
+        let operand = Operand { topic: topic.to_owned(), field: field.to_owned(), unit: None };
+        let name = format!("{}.{field}", short(topic));
+        Self { name, unit: None, node: Node::Field(0), operands: vec![operand], memories: 0 }
+    }
+
+    /// Returns the name: `vehicle_attitude.q[0]`, or the expression.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the name within a topic: `q.roll` of `vehicle_attitude.q.roll`.
+    pub fn name_in(&self, topic: &str) -> &str {
+        let inside = self.name.strip_prefix(short(topic)).and_then(|name| name.strip_prefix('.'));
+        inside.unwrap_or(&self.name)
+    }
+
+    /// Returns the unit of the values, if it is known.
+    pub fn unit(&self) -> Option<&str> {
+        self.unit.as_deref()
+    }
+
+    /// Returns the names of the topics whose fields it uses; the first one gives the times.
+    pub fn topics(&self) -> Vec<&str> {
+        let mut topics: Vec<&str> = Vec::new();
+        for operand in &self.operands {
+            if !topics.contains(&&*operand.topic) {
+                topics.push(&operand.topic);
+            }
+        }
+        topics
+    }
+
+    /// Returns topic and field, if it is a field of the log.
+    pub fn field(&self) -> Option<(&str, &str)> {
+        match (&self.node, &self.operands[..]) {
+            (Node::Field(0), [operand]) => Some((&operand.topic, &operand.field)),
+            _ => None,
+        }
+    }
+
+    /// Returns the flat names of the fields that it uses.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        self.operands.iter().map(|operand| &*operand.field)
+    }
+
+    /// Returns whether a value depends on the rows before its own.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.node.has_memory()
+    }
+
+    /// Returns what a condition compares first, as a signal.
+    pub(super) fn compared(&self) -> Self {
+        let node = self.node.compared().clone();
+        let unit = measure(&node, &self.units()).ok().and_then(Measure::known).and_then(Unit::text);
+        Self { node, unit: unit.filter(|unit| !unit.is_empty()), ..self.clone() }
+    }
+
+    pub(super) fn units(&self) -> Vec<Option<Unit>> {
+        self.operands.iter().map(|operand| operand.unit).collect()
+    }
+}
+
+/// Why no signal was found, and what to do next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+#[non_exhaustive]
+pub struct NoSignal {
+    /// What is wrong: `the log has no topic x`.
+    pub cause: String,
+    /// The next step: `did you mean y?`.
+    pub next: String,
+}
+
+impl NoSignal {
+    pub(super) fn new(cause: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { cause: cause.into(), next: next.into() }
+    }
+}
+
+/// A field of a topic, of the log or derived.
+struct Known {
+    name: String,
+    unit: Option<String>,
+    /// The expression of a derived field.
+    made_of: Option<String>,
+}
+
+/// The signals of a log. The fields of a topic are looked up once.
+pub struct Signals<'a> {
+    log: &'a dyn LogReader,
+    /// The topics that have signals, by index.
+    topics: Vec<usize>,
+    /// By topic.
+    known: Vec<OnceCell<Vec<Known>>>,
+}
+
+impl<'a> Signals<'a> {
+    /// Returns the signals of a log.
+    pub fn new(log: &'a dyn LogReader) -> Self {
+        let topics = (0..log.topics().len()).collect();
+        Self { log, topics, known: log.topics().iter().map(|_| OnceCell::new()).collect() }
+    }
+
+    /// Returns the signals of some topics of a log.
+    pub fn among(log: &'a dyn LogReader, topics: &[&Topic]) -> Self {
+        let signals = Self::new(log);
+        let others = log.topics().iter().filter(|topic| topics.iter().all(|wanted| wanted.id != topic.id));
+        others.for_each(|topic| {
+            let _ = signals.known[topic.id.index()].set(Vec::new());
+        });
+        Self { topics: topics.iter().map(|topic| topic.id.index()).collect(), ..signals }
+    }
+
+    /// Returns the signals that a text names: a field `TOPIC.FIELD`, a field alone if one topic has
+    /// it, a pattern, an array, a struct or a topic for all of its fields, or an expression.
+    /// `NAME=EXPRESSION` gives an expression a name.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such signal, several topics have the field, or units do not go together.
+    pub fn find(&self, text: &str) -> Result<Vec<Signal>, NoSignal> {
+        let text = text.trim();
+        let (name, body) = named(text);
+        let unnamed = if name.is_none() { self.matching(body) } else { Err(NoSignal::new("", "")) };
+        match unnamed {
+            Ok(signals) => Ok(signals),
+            Err(missing) if name.is_some() || is_expression(body) => {
+                let mut signal = self.expression(body).map_err(|error| {
+                    // Of `gyro*` only the pattern can have been meant.
+                    if error.next.is_empty() && !missing.cause.is_empty() && body.ends_with('*') {
+                        missing
+                    } else {
+                        error
+                    }
+                })?;
+                name.unwrap_or(text).clone_into(&mut signal.name);
+                Ok(vec![signal])
+            }
+            Err(missing) => Err(missing),
+        }
+    }
+
+    /// Returns one signal, of one value for each row.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find), and if the text names several.
+    pub fn one(&self, text: &str) -> Result<Signal, NoSignal> {
+        let mut found = self.find(text)?;
+        match (found.pop(), found.first()) {
+            (Some(signal), None) => Ok(signal),
+            (_, first) => {
+                let first = first.map_or("", |signal| signal.name());
+                Err(NoSignal::new(format!("{text} names several signals"), format!("name one: {first}")))
+            }
+        }
+    }
+
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub(super) fn expression(&self, text: &str) -> Result<Signal, NoSignal> {
+        self.expression_in(text, None)
+    }
+
+    /// Reads an expression whose names are first those of one topic.
+    fn expression_in(&self, text: &str, topic: Option<usize>) -> Result<Signal, NoSignal> {
+        let mut scope = Fields { signals: self, topic, operands: Vec::new(), error: None, depth: 0 };
+        let parsed = parse(text, &mut scope);
+        let Fields { operands, error, .. } = scope;
+        let (node, memories) = parsed.map_err(|cause| match error {
+            // The name that was looked up last, with its suggestions.
+            Some(error) if error.cause == cause => error,
+            _ => NoSignal::new(cause, ""),
+        })?;
+        if operands.is_empty() {
+            return Err(NoSignal::new(format!("{text} names no signal"), "name a field: V1 * 2"));
+        }
+        let units: Vec<_> = operands.iter().map(|operand| operand.unit).collect();
+        let unit = measure(&node, &units).map_err(|error| NoSignal::new(format!("{text}: {error}"), ""))?;
+        let unit = unit.known().and_then(Unit::text).filter(|unit| !unit.is_empty());
+        Ok(Signal { name: text.to_owned(), unit, node, operands, memories })
+    }
+
+    /// Returns the signals that a pattern matches.
+    fn matching(&self, text: &str) -> Result<Vec<Signal>, NoSignal> {
+        let pattern = Pattern::new(text).map_err(|error| NoSignal::new(error, ""))?;
+        let mut signals = Vec::new();
+        for choice in pattern.choices() {
+            for (topic, field) in self.matches(choice)? {
+                let signal = self.signal(topic, field)?;
+                if !signals.contains(&signal) {
+                    signals.push(signal);
+                }
+            }
+        }
+        Ok(signals)
+    }
+
+    fn signal(&self, topic: usize, field: usize) -> Result<Signal, NoSignal> {
+        let (of, known) = (&self.log.topics()[topic], &self.fields(topic)[field]);
+        let name = format!("{}.{}", short(&of.name), known.name);
+        if let Some(text) = &known.made_of {
+            return Ok(Signal { name, ..self.expression_in(text, Some(topic))? });
+        }
+        Ok(Signal { name, unit: known.unit.clone(), ..self.plain(topic, field) })
+    }
+
+    fn plain(&self, topic: usize, field: usize) -> Signal {
+        let known = &self.fields(topic)[field];
+        let mut signal = Signal::of(&self.log.topics()[topic].name, &known.name);
+        signal.operands[0].unit = known.unit.as_deref().and_then(Unit::parse);
+        signal
+    }
+
+    fn fields(&self, topic: usize) -> &[Known] {
+        self.known[topic].get_or_init(|| known(self.log, &self.log.topics()[topic]))
+    }
+
+    /// Returns topic and field of everything that a name with `*` and `?` matches.
+    fn matches(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
+        let topics = self.log.topics();
+        let is_topic =
+            |topic: &Topic, name: &str| is_match(name, &topic.name) || is_match(name, short(&topic.name));
+        let mut found = Vec::new();
+        let (mut of_topic, mut longest) = (Vec::new(), "");
+        for (i, topic) in self.topics.iter().map(|i| (*i, &topics[*i])) {
+            if is_topic(topic, name) {
+                let measured = measured_fields(self.log, topic);
+                let fields = self.fields(i).iter().enumerate();
+                found.extend(fields.filter(|(_, known)| measured.contains(&known.name)).map(|(f, _)| (i, f)));
+                (longest, of_topic) = (name, vec![i]);
+                continue;
+            }
+            for (dot, _) in name.match_indices('.') {
+                if is_topic(topic, &name[..dot]) {
+                    (longest, of_topic) = (&name[..dot], vec![i]);
+                    let field = &name[dot + 1..];
+                    let mut inside = self.inside(i, field, false);
+                    if inside.is_empty() {
+                        inside = self.inside(i, field, true);
+                        self.one_stem(i, field, &inside)?;
+                    }
+                    found.extend(inside);
+                }
+            }
+        }
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        match of_topic[..] {
+            [topic] => Err(self.no_field(topic, &name[(longest.len() + 1).min(name.len())..])),
+            _ => self.bare(name),
+        }
+    }
+
+    /// Returns the fields of any topic with this name, if they are of one topic.
+    fn bare(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
+        let topics = self.log.topics();
+        let all = |ends: bool| {
+            let there = self.topics.iter().filter(|i| topics[**i].count > 0);
+            there.flat_map(|i| self.inside(*i, name, ends)).collect::<Vec<_>>()
+        };
+        let mut found = all(false);
+        if found.is_empty() {
+            found = all(true);
+        }
+        let Some((first, _)) = found.first().copied() else { return Err(self.nothing(name)) };
+        if found.iter().any(|(topic, _)| *topic != first) {
+            let mut of: Vec<_> = found.iter().map(|(topic, _)| *topic).collect();
+            of.dedup();
+            let named = of.iter().take(3).map(|topic| format!("{}.{name}", short(&topics[*topic].name)));
+            let named = named.collect::<Vec<_>>().join(", ");
+            let next = format!("name the topic: {named}{}", if of.len() > 3 { ", ..." } else { "" });
+            return Err(NoSignal::new(format!("{} topics have a field {name}", of.len()), next));
+        }
+        self.one_stem(first, name, &found)?;
+        Ok(found)
+    }
+
+    /// Returns the fields of a topic that a name matches; with `ends`, the end of their names is
+    /// enough: `x` for `pos.x`.
+    fn inside(&self, topic: usize, name: &str, ends: bool) -> Vec<(usize, usize)> {
+        let is_glob = name.contains(['*', '?']);
+        let matches = |known: &Known| {
+            if known.made_of.is_some() {
+                // What is derived has to be named: a pattern means what the log has.
+                let exact = |field: &str| field == name;
+                return !is_glob && (exact(&known.name) || (ends && suffixes(&known.name).any(exact)));
+            }
+            if ends { suffixes(&known.name).any(|end| around(name, end)) } else { around(name, &known.name) }
+        };
+        let fields = self.fields(topic).iter().enumerate();
+        fields.filter(|(_, known)| matches(known)).map(|(field, _)| (topic, field)).collect()
+    }
+
+    /// Returns an error if a name without `*` and `?` is the end of several names: `x` of `v.x` and
+    /// `w.x`.
+    fn one_stem(&self, topic: usize, name: &str, found: &[(usize, usize)]) -> Result<(), NoSignal> {
+        if name.contains(['*', '?']) {
+            return Ok(());
+        }
+        let stem = |field: usize| {
+            let full = &*self.fields(topic)[field].name;
+            full.match_indices(name).last().map_or(full, |(at, _)| &full[..at])
+        };
+        let mut stems: Vec<&str> = found.iter().map(|(_, field)| stem(*field)).collect();
+        stems.sort_unstable();
+        stems.dedup();
+        if stems.len() < 2 {
+            return Ok(());
+        }
+        let of = short(&self.log.topics()[topic].name);
+        let named = stems.iter().take(3).map(|stem| format!("{stem}{name}")).collect::<Vec<_>>().join(", ");
+        Err(NoSignal::new(format!("{of} has several fields {name}"), format!("name one of them: {named}")))
+    }
+
+    fn no_field(&self, topic: usize, field: &str) -> NoSignal {
+        let of = &self.log.topics()[topic];
+        let names = self.fields(topic).iter().map(|known| &*known.name);
+        let all = format!("rovelog schema FILE {}", of.name);
+        NoSignal::new(
+            format!("topic {} has no field {field} that is a number", of.name),
+            near(field, names, &all),
+        )
+    }
+
+    /// Returns the error for a name that is neither of a topic nor of a field.
+    fn nothing(&self, name: &str) -> NoSignal {
+        let topics = self.log.topics();
+        let first = name.split('.').next().unwrap_or(name);
+        if topics.is_empty() {
+            return NoSignal::new(format!("the log has no topic {first}"), "the log has no topics");
+        }
+        if let [topic] = self.topics[..]
+            && !name.contains('.')
+        {
+            return self.no_field(topic, name);
+        }
+        {
+            let names = topics.iter().map(|topic| &*topic.name);
+            let what = if name.contains('.') { "topic" } else { "topic and no field" };
+            NoSignal::new(format!("the log has no {what} {first}"), near(first, names, "rovelog topics FILE"))
+        }
+    }
+}
+
+/// The fields that an expression may name.
+struct Fields<'s, 'a> {
+    signals: &'s Signals<'a>,
+    /// The topic whose fields come first.
+    topic: Option<usize>,
+    operands: Vec<Operand>,
+    error: Option<NoSignal>,
+    depth: usize,
+}
+
+impl Scope for Fields<'_, '_> {
+    fn fields(&mut self, name: &str) -> Result<Vec<Node>, String> {
+        let own = self.topic.map(|topic| self.signals.inside(topic, name, false)).unwrap_or_default();
+        let found = if own.is_empty() {
+            let pattern = Pattern::new(name)?;
+            let all = pattern.choices().iter().map(|choice| self.signals.matches(choice));
+            let all: Result<Vec<_>, NoSignal> = all.collect();
+            all.map(|all| all.concat()).map_err(|error| {
+                let cause = error.cause.clone();
+                self.error.get_or_insert(error);
+                cause
+            })?
+        } else {
+            own
+        };
+        let found = found.into_iter().map(|(topic, field)| {
+            let known = &self.signals.fields(topic)[field];
+            if let Some(text) = &known.made_of {
+                // A derived field of derived fields does not exist: one level is enough.
+                self.depth += 1;
+                let before = self.topic.replace(topic);
+                let node = if self.depth > 2 {
+                    Err("derived".to_owned())
+                } else {
+                    parse(text, self).map(|(node, _)| node)
+                };
+                self.topic = before;
+                self.depth -= 1;
+                return node;
+            }
+            let [operand] = <[Operand; 1]>::try_from(self.signals.plain(topic, field).operands)
+                .map_err(|_| "a field is one operand".to_owned())?;
+            let number = self.operands.iter().position(|known| *known == operand).unwrap_or_else(|| {
+                self.operands.push(operand);
+                self.operands.len() - 1
+            });
+            Ok(Node::Field(number))
+        });
+        found.collect()
+    }
+
+    fn state(&self, field: usize, name: &str) -> Option<i64> {
+        let operand = self.operands.get(field)?;
+        let topic = self.signals.log.topic(&operand.topic)?;
+        let names = meaning::names(self.signals.log, topic.get(), &operand.field);
+        names.iter().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(value, _)| *value)
+    }
+}
+
+/// Returns the fields of a topic: those of the log, then those that are derived.
+fn known(log: &dyn LogReader, topic: &Topic) -> Vec<Known> {
+    let fields = numbers(log, topic).into_iter().map(|leaf| {
+        let unit = leaf.field.metadata().get("unit").map(String::as_str);
+        let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
+        let unit = unit.filter(|_| leaf.data_type != DataType::Boolean);
+        Known { unit: unit.map(meaning::written), name: leaf.name, made_of: None }
+    });
+    let mut fields: Vec<_> = fields.collect();
+    let names: Vec<&str> = fields.iter().map(|known| &*known.name).collect();
+    let derived = derived(log.format().id, &names).into_iter();
+    let derived: Vec<_> =
+        derived.map(|(name, text)| Known { name, unit: None, made_of: Some(text) }).collect();
+    fields.extend(derived);
+    fields
+}
+
+/// Returns the numbers and truth values of a topic's rows.
+fn numbers(log: &dyn LogReader, topic: &Topic) -> Vec<Leaf> {
+    let columns = log.own(topic).and_then(|topic| topic.columns(&Select::all()));
+    let Ok(columns) = columns else { return Vec::new() };
+    let schema = arrow_array::RecordBatchReader::schema(&columns);
+    leaves(&schema, Names::Bracket).into_iter().skip(1).filter(Leaf::is_number).collect()
+}
+
+/// Returns the flat names of a topic's fields that are numbers or truth values, in schema order.
+pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
+    numbers(log, topic).into_iter().map(|leaf| leaf.name).collect()
+}
+
+/// Fields of VEL messages that describe the message, or are the same as a field with a unit.
+const NOT_MEASURED: &[&str] = &[
+    "ts_ms",
+    "version",
+    "offset",
+    "hour",
+    "minute",
+    "second",
+    "day",
+    "month",
+    "year",
+    "latitude",
+    "longitude",
+];
+
+/// Returns those of [`numeric_fields`] that are measurements: no times, counters, covariances or file
+/// offsets.
+pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
+    let frames = |field: &str| match log.format().id {
+        "vel" => {
+            NOT_MEASURED.contains(&field)
+                || field.starts_with("quaternion[")
+                || field.starts_with("acceleration[")
+        }
+        "rosbag" => field == "header.seq" || field.ends_with(".header.seq") || field.contains("covariance["),
+        _ => false,
+    };
+    let mut fields = numeric_fields(log, topic);
+    let last = |field: &str| field.rsplit('.').next().unwrap_or(field).to_owned();
+    fields.retain(|field| !last(field).starts_with("timestamp") && !frames(field));
+    fields
+}
+
+/// Returns a topic's name without instance 0.
+pub(crate) fn short(topic: &str) -> &str {
+    topic.strip_suffix("/0").unwrap_or(topic)
+}
+
+/// Returns the ends of a flat name: `b.c`, `c` of `a.b.c`.
+fn suffixes(name: &str) -> impl Iterator<Item = &str> {
+    name.match_indices('.').map(|(dot, _)| &name[dot + 1..])
+}
+
+/// Splits `NAME=EXPRESSION`.
+fn named(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('=') {
+        Some((name, body))
+            if !body.starts_with('=')
+                && !name.trim().is_empty()
+                && name.trim().chars().all(|c| c.is_alphanumeric() || c == '_') =>
+        {
+            (Some(name.trim()), body.trim())
+        }
+        _ => (None, text),
+    }
+}
+
+/// Returns whether a text may be an expression: it has operators, or calls a function.
+fn is_expression(text: &str) -> bool {
+    text.contains(['+', '-', '^', '(', '<', '>', '=', '!', '&', '|', '%', ' ', '`'])
+        || text.trim_matches(['*', '/']).contains(['*', '/'])
+}

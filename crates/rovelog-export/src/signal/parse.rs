@@ -1,0 +1,394 @@
+//! Reading of expressions. Names of signals contain `.`, `/` and `[`, and only the log tells
+//! `/imu/data` from a quotient; so names are looked up while an expression is read.
+
+use super::expression::{Binary, FUNCTIONS, Node, SERIES, Takes};
+use super::unit::Unit;
+
+/// Maximum depth of an expression: its tree is visited recursively.
+const DEPTH: usize = 64;
+
+/// Where names come from.
+pub(super) trait Scope {
+    /// Returns the numbers of the fields with this name; more than one for an array or struct.
+    ///
+    /// # Errors
+    /// Returns an error that says which names there are.
+    fn fields(&mut self, name: &str) -> Result<Vec<Node>, String>;
+
+    /// Returns the number of a state of a field by its name: `Return`.
+    fn state(&self, field: usize, name: &str) -> Option<i64>;
+}
+
+/// A reader of one expression.
+pub(super) struct Parser<'a, 's> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    series: usize,
+    scope: &'s mut dyn Scope,
+}
+
+/// Binary operators by their sign, and how strongly they bind; longer signs first.
+const OPERATORS: &[(&str, Binary, u8)] = &[
+    ("||", Binary::Or, 1),
+    ("or ", Binary::Or, 1),
+    ("&&", Binary::And, 2),
+    ("and ", Binary::And, 2),
+    ("<=", Binary::LessEqual, 4),
+    (">=", Binary::GreaterEqual, 4),
+    ("==", Binary::Equal, 4),
+    ("!=", Binary::NotEqual, 4),
+    ("<", Binary::Less, 4),
+    (">", Binary::Greater, 4),
+    ("+", Binary::Add, 5),
+    ("-", Binary::Sub, 5),
+    ("**", Binary::Pow, 8),
+    ("*", Binary::Mul, 6),
+    ("/", Binary::Div, 6),
+    ("%", Binary::Rem, 6),
+    ("^", Binary::Pow, 8),
+];
+
+/// How strongly `not` and a sign before a value bind.
+const NOT: u8 = 3;
+const SIGN: u8 = 7;
+
+/// Returns the tree of an expression, and how many functions with a memory it has.
+///
+/// # Errors
+/// Returns what is wrong, and where.
+pub(super) fn parse(text: &str, scope: &mut dyn Scope) -> Result<(Node, usize), String> {
+    let mut parser = Parser { text, at: 0, depth: 0, series: 0, scope };
+    let node = parser.expression(0)?;
+    match parser.rest() {
+        "" => Ok((node, parser.series)),
+        rest => Err(format!("{text}: an operator is missing before {rest}")),
+    }
+}
+
+/// Returns whether a character may be in the name of a signal.
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || "_./[]~:#".contains(c)
+}
+
+impl Parser<'_, '_> {
+    fn rest(&self) -> &str {
+        self.text[self.at..].trim_start()
+    }
+
+    fn skip(&mut self, len: usize) {
+        self.at = self.text.len() - self.rest().len() + len;
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let found = self.rest().starts_with(sign);
+        if found {
+            self.skip(sign.len());
+        }
+        found
+    }
+
+    fn expression(&mut self, least: u8) -> Result<Node, String> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return Err(format!("{}: more than {DEPTH} brackets", self.text));
+        }
+        let mut left = self.operand()?;
+        while let Some((sign, binary, binds)) = self.operator().filter(|(_, _, binds)| *binds >= least) {
+            self.skip(sign.len());
+            let state = match (&left, binary) {
+                (Node::Field(field), Binary::Equal | Binary::NotEqual) => self.state(*field),
+                _ => None,
+            };
+            // Powers group from the right: 2^3^2 is 2^9.
+            let next = if binary == Binary::Pow { SIGN } else { binds + 1 };
+            let right = match state {
+                Some(state) => state,
+                None => self.expression(next)?,
+            };
+            if binary.is_comparison() && is_comparison(&left) {
+                return Err(format!("{}: join two comparisons with `and`", self.text));
+            }
+            left = Node::Binary(binary, Box::new([left, right]));
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn operator(&self) -> Option<(&'static str, Binary, u8)> {
+        OPERATORS.iter().copied().find(|(sign, ..)| self.rest().starts_with(sign))
+    }
+
+    /// Reads the name of a state of this field.
+    fn state(&mut self, field: usize) -> Option<Node> {
+        let rest = self.rest();
+        let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).filter(|at| *at > 0);
+        let ends = ends.filter(|end| !rest[*end..].starts_with(|c: char| c.is_alphanumeric() || c == '_'));
+        let found = ends.filter_map(|end| {
+            let name = rest[..end].trim_matches(['"', '\'']);
+            Some((end, self.scope.state(field, name)?))
+        });
+        let (end, state) = found.last()?;
+        self.skip(end);
+        Some(Node::Number(state as f64))
+    }
+
+    fn operand(&mut self) -> Result<Node, String> {
+        if self.take("(") {
+            let node = self.expression(0)?;
+            self.close()?;
+            return Ok(node);
+        }
+        if self.take("-") {
+            return Ok(Node::Negative(Box::new(self.expression(SIGN)?)));
+        }
+        if self.take("+") {
+            return self.expression(SIGN);
+        }
+        if self.take("not ") || (!self.rest().starts_with("!=") && self.take("!")) {
+            return Ok(Node::Not(Box::new(self.expression(NOT)?)));
+        }
+        let rest = self.rest();
+        if rest.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+            return self.number();
+        }
+        let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        if rest[word..].starts_with('(') && word > 0 {
+            let name = rest[..word].to_owned();
+            self.skip(word + 1);
+            return self.call(&name);
+        }
+        let mut fields = self.fields()?;
+        match (fields.pop(), fields.is_empty()) {
+            (Some(node), true) => Ok(node),
+            _ => Err(format!(
+                "{}: it has {} values; name one, as [0], or use a function of several: norm, min, max",
+                self.text,
+                fields.len() + 1
+            )),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        if self.take(")") { Ok(()) } else { Err(format!("{}: a ) is missing", self.text)) }
+    }
+
+    fn number(&mut self) -> Result<Node, String> {
+        let rest = self.rest();
+        let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let mut end = digits(rest);
+        if rest[end..].starts_with(['e', 'E']) {
+            let sign = usize::from(rest[end + 1..].starts_with(['+', '-']));
+            let exponent = digits(&rest[end + 1 + sign..]);
+            end += if exponent > 0 { 1 + sign + exponent } else { 0 };
+        }
+        let number = rest[..end].parse().map_err(|_| format!("{}: {} is no number", self.text, &rest[..end]));
+        self.skip(end);
+        Ok(Node::Number(number?))
+    }
+
+    /// Reads the arguments and the `)` of a function.
+    fn call(&mut self, name: &str) -> Result<Node, String> {
+        if name == "in" {
+            let node = self.expression(0)?;
+            let rest = self.rest();
+            let (unit, len) = match (rest.strip_prefix(','), rest.find(')')) {
+                (Some(_), Some(end)) => (&rest[1..end], end + 1),
+                _ => return Err(format!("{}: in takes a signal and a unit: in(speed, km/h)", self.text)),
+            };
+            let unit = Unit::parse(unit).ok_or_else(|| format!("{}: unknown unit {unit}", self.text))?;
+            self.skip(len);
+            return Ok(Node::In(Box::new(node), unit));
+        }
+        let mut arguments = Vec::new();
+        while !self.rest().starts_with(')') {
+            arguments.append(&mut self.argument()?);
+            if !self.take(",") {
+                break;
+            }
+        }
+        self.close()?;
+        if let Some((_, series)) = SERIES.iter().find(|(known, _)| *known == name) {
+            let [node] = <[Node; 1]>::try_from(arguments)
+                .map_err(|_| format!("{}: {name} takes one value", self.text))?;
+            self.series += 1;
+            return Ok(Node::Series(*series, Box::new(node), self.series - 1));
+        }
+        let Some((_, function, takes)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) else {
+            let names = FUNCTIONS.iter().map(|(name, ..)| *name).chain(SERIES.iter().map(|(name, _)| *name));
+            let names: Vec<_> = names.collect();
+            return Err(format!(
+                "{}: unknown function {name}; there are {}, in",
+                self.text,
+                names.join(", ")
+            ));
+        };
+        let fits = match takes {
+            Takes::Exactly(count) => arguments.len() == *count,
+            Takes::Any => !arguments.is_empty(),
+            Takes::Quaternion => arguments.len() == 4,
+        };
+        let what = match takes {
+            Takes::Exactly(1) => "one value",
+            Takes::Exactly(_) => "two values",
+            Takes::Any => "values",
+            Takes::Quaternion => "a quaternion: an array of four values, or x, y, z and w",
+        };
+        if fits {
+            return Ok(Node::Call(*function, arguments));
+        }
+        Err(format!("{}: {name} takes {what}, not {}", self.text, arguments.len()))
+    }
+
+    /// Reads an argument: an expression, or the name of several fields.
+    fn argument(&mut self) -> Result<Vec<Node>, String> {
+        let end = self.rest().find([',', ')']).unwrap_or(0);
+        let name = self.rest()[..end].trim();
+        if !name.is_empty() && name.chars().all(is_name) && !name.starts_with(|c: char| c.is_ascii_digit()) {
+            let name = name.to_owned();
+            if let Ok(fields) = self.scope.fields(&name) {
+                self.skip(end);
+                return Ok(fields);
+            }
+        }
+        Ok(vec![self.expression(0)?])
+    }
+
+    /// Reads the name of a signal: the longest one that there is, if it could be a quotient.
+    fn fields(&mut self) -> Result<Vec<Node>, String> {
+        let rest = self.rest();
+        if let Some(quoted) = rest.strip_prefix('`') {
+            let Some((name, _)) = quoted.split_once('`') else {
+                return Err(format!("{}: a ` is missing", self.text));
+            };
+            let name = name.to_owned();
+            self.skip(name.len() + 2);
+            return self.scope.fields(&name);
+        }
+        let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
+        let mut name = rest[..end].to_owned();
+        if name == "pi" {
+            self.skip(2);
+            return Ok(vec![Node::Number(std::f64::consts::PI)]);
+        }
+        if name.is_empty() {
+            let what = if rest.is_empty() { "the end" } else { rest };
+            return Err(format!("{}: a signal or a number is missing before {what}", self.text));
+        }
+        let mut first = None;
+        loop {
+            match self.scope.fields(&name) {
+                Ok(fields) => {
+                    self.skip(name.len());
+                    return Ok(fields);
+                }
+                Err(error) => first.get_or_insert(error),
+            };
+            match name.rfind('/') {
+                Some(slash) if slash > 0 => name.truncate(slash),
+                _ => return Err(first.unwrap_or_default()),
+            }
+        }
+    }
+}
+
+fn is_comparison(node: &Node) -> bool {
+    matches!(node, Node::Binary(binary, _) if binary.is_comparison())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::expression::{Memory, Rows, measure};
+    use super::*;
+
+    /// Fields `a`, `b` (of units V and A), `a/c`, and `q` with four values.
+    struct Toy;
+
+    impl Scope for Toy {
+        fn fields(&mut self, name: &str) -> Result<Vec<Node>, String> {
+            match name {
+                "a" => Ok(vec![Node::Field(0)]),
+                "b" => Ok(vec![Node::Field(1)]),
+                "x/c" => Ok(vec![Node::Field(2)]),
+                "q" => Ok((3..7).map(Node::Field).collect()),
+                _ => Err(format!("no signal {name}")),
+            }
+        }
+
+        fn state(&self, field: usize, name: &str) -> Option<i64> {
+            (field == 0 && name.eq_ignore_ascii_case("Return to launch")).then_some(5)
+        }
+    }
+
+    fn value(text: &str) -> f64 {
+        let (node, series) = parse(text, &mut Toy).unwrap_or_else(|error| panic!("{error}"));
+        let half = 0.5_f64.sqrt();
+        let fields = [5.0, 2.0, 7.0, half, 0.0, 0.0, half].map(|value| vec![value]);
+        let rows = Rows { times: &[0], fields: &fields, units: &[None; 7] };
+        rows.values(&node, &mut vec![Memory::default(); series])[0]
+    }
+
+    #[test]
+    fn operators_bind_as_in_python() {
+        for (text, expected) in [
+            ("1 + 2 * 3", 7.0),
+            ("(1 + 2) * 3", 9.0),
+            ("-2 ^ 2", -4.0),
+            ("2 ^ -1", 0.5),
+            ("2 ^ 3 ^ 2", 512.0),
+            ("8 / 4 / 2", 1.0),
+            ("8 - 4 - 2", 2.0),
+            ("a*b", 10.0),
+            ("a/b", 2.5),
+            ("x/c", 7.0),
+            ("x/c/b", 3.5),
+            ("1e-3 * a", 0.005),
+            ("a < 6 and not b > 3", 1.0),
+            ("a < 6 && b > 3 || a == 5", 1.0),
+            ("a == Return to launch and b > 1", 1.0),
+            ("a != return to launch", 0.0),
+            ("norm(3, 4)", 5.0),
+            ("norm(q)", 1.0),
+            ("max(a, b, 6)", 6.0),
+            ("deg(yaw(q))", 90.0),
+            ("atan2(a - 5, b) + pi - pi", 0.0),
+        ] {
+            assert!((value(text) - expected).abs() < 1e-12, "{text} is {}", value(text));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = |text: &str| parse(text, &mut Toy).unwrap_err();
+        assert_eq!(error("a +"), "a +: a signal or a number is missing before the end");
+        assert_eq!(error("(a"), "(a: a ) is missing");
+        assert_eq!(error("a b"), "a b: an operator is missing before b");
+        assert_eq!(error("a + d/e"), "no signal d/e");
+        assert_eq!(error("1 < a < 3"), "1 < a < 3: join two comparisons with `and`");
+        assert!(error("q + 1").contains("it has 4 values"), "{}", error("q + 1"));
+        assert!(error("roll(a)").contains("roll takes a quaternion"));
+        assert!(error("sine(a)").contains("unknown function sine; there are abs, sqrt, sin"));
+        assert!(error(&"(".repeat(1000)).contains("more than 64 brackets"));
+        assert!(error(&"-".repeat(1000)).contains("more than 64 brackets"));
+    }
+
+    #[test]
+    fn units_are_checked() {
+        let units = [Unit::parse("V"), Unit::parse("mA"), None, None, None, None, None];
+        let unit = |text: &str| {
+            let (node, _) = parse(text, &mut Toy).unwrap();
+            measure(&node, &units).map(|found| found.known().and_then(Unit::text))
+        };
+        assert_eq!(unit("a*b").unwrap().as_deref(), Some("mW"));
+        assert_eq!(unit("integral(a*in(b, A))").unwrap().as_deref(), Some("J"));
+        assert_eq!(unit("sqrt(a^2)").unwrap().as_deref(), Some("V"));
+        assert_eq!(unit("derivative(2*a)").unwrap().as_deref(), Some("V/s"));
+        assert_eq!(unit("a + 1").unwrap().as_deref(), Some("V"));
+        assert_eq!(unit("a + x/c").unwrap().as_deref(), Some("V"));
+        assert_eq!(unit("x/c * a").unwrap(), None);
+        let error = unit("a + b").unwrap_err();
+        assert_eq!(error, "V + mA: the units differ; convert one with in(SIGNAL, UNIT)");
+        assert!(unit("a < b").is_err() && unit("a < 3.4").is_ok());
+        assert!(unit("sin(a)").is_err() && unit("in(a, m)").is_err());
+    }
+}
