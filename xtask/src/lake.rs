@@ -8,8 +8,8 @@ use anyhow::{Result, ensure};
 use crate::process::run;
 use crate::{package, python, root};
 
-const SPARK: &str = "pyspark==4.3.0";
-const SAIL: [&str; 4] = ["pysail==0.7.2", "pyspark-client==4.2.0", "grpcio", "grpcio-status"];
+pub(crate) const SPARK: &str = "pyspark==4.3.0";
+pub(crate) const SAIL: [&str; 4] = ["pysail==0.7.2", "pyspark-client==4.2.0", "grpcio", "grpcio-status"];
 
 /// Packages for every engine, and those that read lakes.
 const READERS: [&str; 6] =

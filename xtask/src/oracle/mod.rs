@@ -9,6 +9,7 @@ mod recovered;
 mod rld;
 mod rosbag;
 mod suites;
+mod tools;
 pub(crate) mod ulog;
 mod vel;
 
@@ -34,6 +35,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("plots", plots::check),
     ("recovered", recovered::check),
     ("suites", suites::check),
+    ("tools", tools::check),
 ];
 
 /// Runs the subcommand.

@@ -46,7 +46,7 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     }
     settings += "[patch.crates-io]\n";
     for name in names.iter().filter(|name| **name != "rovelog-cli") {
-        let _ = writeln!(settings, "{name} = {{ path = {:?} }}", unpacked(name));
+        let _ = writeln!(settings, "{name} = {{ path = '{}' }}", unpacked(name).display());
     }
     let config = folder.join("config.toml");
     fs::write(&config, settings)?;

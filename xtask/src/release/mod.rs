@@ -12,9 +12,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
-use crate::process::{cargo, run};
+use crate::process::cargo;
 use crate::root;
 
 /// The profile and the features of what is published.
@@ -165,16 +164,14 @@ fn try_program(program: &Path, home: &Path) -> Result<()> {
 
 /// Writes SHA256SUMS of all files in `out`.
 fn sums(out: &Path) -> Result<()> {
-    let mut files: Vec<_> = fs::read_dir(out)?.collect::<std::io::Result<Vec<_>>>()?;
-    files.retain(|file| file.file_name() != "SHA256SUMS");
-    files.sort_by_key(fs::DirEntry::file_name);
-    let mut lines = String::new();
-    for file in files {
-        let sum = Sha256::digest(fs::read(file.path())?);
-        let hex: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
-        lines += &format!("{hex}  {}\n", file.file_name().to_string_lossy());
-    }
-    fs::write(out.join("SHA256SUMS"), &lines)?;
-    print!("{lines}");
-    run(Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(out))
+    let mut names =
+        fs::read_dir(out)?.map(|file| Ok(file?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
+    names.retain(|name| name != "SHA256SUMS");
+    names.sort();
+    let sums =
+        Command::new("sha256sum").args(&names).current_dir(out).output().context("starting sha256sum")?;
+    ensure!(sums.status.success(), "sha256sum: {}", String::from_utf8_lossy(&sums.stderr));
+    fs::write(out.join("SHA256SUMS"), &sums.stdout)?;
+    print!("{}", String::from_utf8_lossy(&sums.stdout));
+    Ok(())
 }

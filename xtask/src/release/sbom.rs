@@ -1,4 +1,4 @@
-//! The bill of materials, CycloneDX 1.5, of what the program is built from.
+//! The bill of materials, `CycloneDX` 1.5, of what the program is built from.
 
 use anyhow::Result;
 use serde_json::{Value, json};

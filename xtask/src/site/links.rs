@@ -19,7 +19,8 @@ pub(super) fn check(site: &Path, opens: bool) -> Result<usize> {
     let mut pages = BTreeMap::new();
     let files: BTreeSet<String> =
         files_below(site)?.iter().map(|file| file.to_string_lossy().into_owned()).collect();
-    for file in files.iter().filter(|file| file.ends_with(".html")) {
+    let is_page = |file: &&String| Path::new(file.as_str()).extension().is_some_and(|name| name == "html");
+    for file in files.iter().filter(is_page) {
         pages.insert(file.as_str(), fs::read_to_string(site.join(file))?);
     }
     let mut broken = Vec::new();
