@@ -9,7 +9,7 @@ use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use rovelog::core::columns::TIME_COLUMN;
-use rovelog::{Error, ErrorKind, LogReader, Result, Select, Topic};
+use rovelog::{Error, ErrorKind, Result, Select, Topic};
 use rovelog_export::ExportError;
 use rovelog_export::signal::{Base, Condition, JoinOptions, Method, NoSignal, Signal, Signals, Stream, join};
 use rovelog_export::table::free_name;

@@ -56,3 +56,12 @@ def test_some_logs(command: str, fmt: str) -> None:
     assert len(documents) > 5
     for one in documents:
         validator(command).validate(one)
+
+
+def test_conditions() -> None:
+    logs = [ROOT / "corpus/rld/v4.rld", ROOT / "corpus/rld/analog-only.rld"]
+    done = subprocess.run([ROVELOG, "events", "-f", "json", *logs, "V1 > -1e9", "V1 changes"], capture_output=True, check=False)
+    documents = json.loads(done.stdout)
+    assert len(documents) == 2 and documents[0]["conditions"][0]["events"]
+    for one in documents:
+        validator("conditions").validate(one)

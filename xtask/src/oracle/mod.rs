@@ -3,6 +3,7 @@
 //! The checks are Python scripts in `oracle/`. They read only the output of the release binary, so
 //! they share nothing with the readers they check.
 
+mod ask;
 mod export;
 mod plots;
 mod recovered;
@@ -33,6 +34,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("vel", vel::check),
     ("export", export::check),
     ("plots", plots::check),
+    ("ask", ask::check),
     ("recovered", recovered::check),
     ("suites", suites::check),
     ("tools", tools::check),

@@ -1,0 +1,72 @@
+//! Signals by name and expression, derived fields, conditions and joined tables, for logs of every
+//! format.
+//!
+//! `INSTA_UPDATE=always cargo test -p rovelog-cli` rewrites the snapshots.
+
+mod common;
+
+use common::{runs, snapshot};
+
+const RICH: &str = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
+
+runs! {
+    in "ulog";
+    signals_ulog:
+        "cat one-topic+multi-id.ulg --topics t/0 --fields 'x,double=2*x,derivative(x)'",
+        "cat one-topic+multi-id.ulg --topics t/0 --fields 't.x,norm(x,3)' -f csv",
+        "cat one-topic+multi-id.ulg --topics t/0 --fields 'difference(x)' -f ndjson",
+        "stats one-topic+multi-id.ulg --topics t/0 --fields 'x,x^2'",
+        "export one-topic+multi-id.ulg --topics t/0 --to csv --fields 'timestamp,y=x/2'",
+        "events one-topic.ulg 't.x > 1' 't.x changes'",
+        "events one-topic.ulg 't.x > 1 for 1h' --exit-code",
+        "events one-topic.ulg 't.x >= 0' -f json",
+        "events one-topic.ulg one-topic+multi-id.ulg 't/0.x > 1' -f csv",
+        "events one-topic.ulg 't.x > 1' -f ndjson";
+    joined_ulog:
+        "export one-topic+multi-id.ulg --to csv --on t --join t/1",
+        "export one-topic+multi-id.ulg --to csv --on t --join t/1 --method nearest --tolerance 1ms",
+        "export one-topic+multi-id.ulg --to csv --every 5ms --join t --method linear",
+        "export one-topic+multi-id.ulg --to csv --on t --join t/1 --fields 'x,sum=t.x+t/1.x'";
+    refused_signals:
+        "cat one-topic.ulg --fields 'norm(z)'",
+        "cat one-topic.ulg --fields z",
+        "events one-topic.ulg 't.x'",
+        "events one-topic.ulg 't.x > 1 for 2'",
+        "events one-topic.ulg 't.y > 1'",
+        "events one-topic.ulg 'timestamp > 1s'",
+        "plot one-topic.ulg 't.x + timestamp + 1 V'",
+        "plot one-topic.ulg 'sine(t.x)'",
+        "export one-topic.ulg --to csv --join t",
+        "export one-topic.ulg --to mcap --on t -o x.mcap",
+        "export one-topic.ulg --to csv --on nothing",
+        "export one-topic.ulg --to csv --on t --method next";
+}
+
+runs! {
+    in "rld";
+    signals_rld:
+        "cat v4.rld --fields 'V1,I1,P=V1*I1' -E +5ms",
+        "export v4.rld --to csv --fields 'I1L,I1H,I1,E=integral(V1*I1)' -E +5ms",
+        "stats v4.rld --fields 'V1*I1'",
+        "events v4.rld 'V1 > 0' 'I1 > 1 and V1 > 0'",
+        "events v4.rld 'V1 > I1'",
+        "export v4.rld --to csv --every 2ms --fields V1,I1 --method linear -E +10ms";
+}
+
+runs! {
+    in "rosbag";
+    signals_rosbag:
+        "cat robot.bag --fields 'orientation.yaw,norm(angular_velocity)'",
+        "cat robot.bag --fields 'deg(orientation.roll)' -f ndjson",
+        "events robot.bag '/chatter.data changes'",
+        "plot robot.bag header";
+}
+
+runs! {
+    in "vel";
+    signals_vel:
+        "cat pose-wxyz.vel --topics RobotPoseM --fields 'roll,yaw' -f csv",
+        "export pose-wxyz.vel --to csv --topics RobotPoseM --fields 'qw,yaw,deg(pitch)'",
+        "events gps-degrees.vel 'in(GPSDataM.speed, m/s) > 1' 'GPSDataM.course > 90'",
+        "events gps-degrees.vel 'GPSDataM.speed > GPSDataM.course'";
+}
