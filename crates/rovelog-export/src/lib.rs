@@ -26,6 +26,7 @@ mod leaf;
 pub mod logger_csv;
 pub mod mcap;
 pub mod ndjson;
+mod number;
 mod page;
 pub mod pcap;
 pub mod picture;

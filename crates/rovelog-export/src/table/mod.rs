@@ -3,25 +3,28 @@
 
 mod csv;
 mod ipc;
-mod number;
 mod options;
 mod order;
 mod parquet;
 mod sink;
+mod source;
 mod vocabulary;
 
 use std::io::Write;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array as _, ArrayRef, RecordBatch};
+use rovelog::core::parallel::{self, Jobs};
 use rovelog::{LogReader, Select, Topic};
 
 pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 
 pub use crate::leaf::free_name;
 
-pub use self::parquet::parquet_properties;
+pub use self::parquet::{Floats, parquet_properties};
 
+use self::parquet::GROUP_ROWS;
 use self::sink::{Job, Out, Sink};
+use self::source::Source;
 use crate::{ExportError, Loss, Provenance};
 
 /// Result of writing a table.
@@ -34,8 +37,9 @@ pub struct Written<W> {
     pub rows: u64,
 }
 
-/// Maximum memory that all tables together hold before the largest is written out.
-const HELD: usize = 96 << 20;
+/// Bytes that all tables together hold before the largest is written out: of values, which take
+/// about half of it as pages that are compressed.
+const HELD: usize = 192 << 20;
 
 /// Writes the selected rows of topics, each to its own output, in one pass where the format allows
 /// it. Returns the outputs in the same order, with the values that could not be carried.
@@ -78,95 +82,103 @@ fn write_all(
     } else {
         order::Order::of(log, &select)?
     };
-    let mut tables: Vec<Option<Table<'_>>> = log.topics().iter().map(|_| None).collect();
-    let mut ids = Vec::new();
+    let mut losses = Vec::new();
     let metadata = provenance.of_all_tables(log);
+    let (mut ids, mut sinks, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     for (topic, out) in outputs {
         let job = Job { log, topic, options, metadata: &metadata, sorted: order.is_sorted(topic.id) };
         let schema = log.own(topic)?.columns(&select)?.schema();
-        let sink: Box<dyn Sink + '_> = match kind {
-            Kind::Parquet => Box::new(parquet::Parquet::new(&job, &schema, out)?),
-            Kind::Arrow => Box::new(ipc::Ipc::new(&job, &schema, out)?),
-            Kind::Csv => Box::new(csv::Csv::new(&job, &schema, out)),
-        };
-        tables[topic.id.index()] = Some(Table { sink, rows: 0 });
         ids.push(topic.id);
-    }
-    // Topics that need sorting are read separately, window by window.
-    let whole = ids.iter().filter(|id| !order.needs_sorting(**id));
-    select.topics = Some(whole.map(|id| log.topics()[id.index()].name.clone()).collect());
-    let mut held = Held::default();
-    for item in log.batches(&select) {
-        let (id, batch) = item?;
-        if let Some(table) = &mut tables[id.index()] {
-            table.write(&batch, progress)?;
-            held.after(id.index(), &mut tables)?;
+        match kind {
+            Kind::Parquet => sinks.push(Some(Box::new(parquet::Parquet::new(&job, &schema, out)?) as _)),
+            Kind::Arrow => sinks.push(Some(Box::new(ipc::Ipc::new(&job, &schema, out)?) as _)),
+            Kind::Csv => texts.push(csv::Csv::new(&job, &schema, out, &mut losses)?),
         }
     }
-    for id in ids.iter().filter(|id| order.needs_sorting(**id)) {
-        let topic = &log.topics()[id.index()];
-        order.sorted(log, topic, &select, &mut |batch| {
-            if let Some(table) = &mut tables[id.index()] {
-                table.write(batch, progress)?;
-                held.after(id.index(), &mut tables)?;
-            }
-            Ok(())
-        })?;
-    }
-    let mut losses = Vec::new();
-    let mut rows = Vec::new();
-    for id in ids {
-        let Some(table) = tables[id.index()].take() else { continue };
-        rows.push(table.rows);
-        table.sink.finish(&mut losses)?;
-    }
+    let source = Source { log, ids, order, select };
+    let rows = if kind == Kind::Csv {
+        csv::write(&source, texts, options.jobs, &mut losses, progress)?
+    } else {
+        in_lanes(&source, sinks, options.jobs, &mut losses, progress)?
+    };
     Ok((rows, losses))
 }
 
-struct Table<'a> {
-    sink: Box<dyn Sink + 'a>,
-    rows: u64,
+/// An item of work on a table.
+enum Item {
+    Batch(RecordBatch),
+    /// Writes what is held.
+    Relieve,
+    Finish,
 }
 
-impl Table<'_> {
-    fn write(&mut self, batch: &RecordBatch, progress: &mut dyn FnMut(u64)) -> Result<(), ExportError> {
-        self.rows += batch.num_rows() as u64;
-        progress(batch.num_rows() as u64);
-        self.sink.write(batch)
-    }
+/// A table until it is finished, and the values that it could not carry.
+type Table<'a> = Option<Box<dyn Sink + Send + 'a>>;
+
+/// Writes tables side by side, by several threads. Returns the number of rows of each.
+fn in_lanes(
+    source: &Source<'_>,
+    sinks: Vec<Table<'_>>,
+    jobs: Jobs,
+    losses: &mut Vec<Loss>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Vec<u64>, ExportError> {
+    let mut rows = Vec::new();
+    let mut held = Held { tables: vec![(0, 0); sinks.len()], total: 0 };
+    let states = sinks.into_iter().map(|sink| (sink, Vec::new())).collect();
+    let work = |(table, losses): &mut (Table<'_>, Vec<Loss>), item| {
+        let Some(sink) = table else { return Ok(()) };
+        match item {
+            Item::Batch(batch) => sink.write(&batch),
+            Item::Relieve => sink.relieve(),
+            Item::Finish => table.take().map_or(Ok(()), |sink| sink.finish(losses)),
+        }
+    };
+    let done = parallel::lanes(jobs, states, work, |push| {
+        rows = source.batches(progress, &mut |table, batch| {
+            let full = held.after(table, &batch);
+            push(table, Item::Batch(batch))?;
+            full.map_or(Ok(()), |table| push(table, Item::Relieve))
+        })?;
+        (0..rows.len()).try_for_each(|table| push(table, Item::Finish))
+    })?;
+    losses.extend(done.into_iter().flat_map(|(_, losses)| losses));
+    Ok(rows)
 }
 
-/// Memory that tables hold, so that many small ones together stay small.
-#[derive(Default)]
+/// Rows and bytes that tables hold until a group of rows is complete, so that many small tables
+/// together stay small. It is counted by what is handed to them, which does not depend on threads.
 struct Held {
-    by_topic: Vec<usize>,
+    tables: Vec<(usize, usize)>,
     total: usize,
 }
 
 impl Held {
-    fn after(&mut self, index: usize, tables: &mut [Option<Table<'_>>]) -> Result<(), ExportError> {
-        self.by_topic.resize(tables.len(), 0);
-        self.set(index, tables);
-        while self.total > HELD {
-            let Some(largest) = (0..tables.len()).max_by_key(|i| (self.by_topic[*i], tables.len() - i))
-            else {
-                break;
-            };
-            let before = self.total;
-            if let Some(table) = &mut tables[largest] {
-                table.sink.relieve()?;
-            }
-            self.set(largest, tables);
-            if self.total >= before {
-                break;
-            }
+    /// Counts a batch. Returns the table that must write what it holds, if all hold too much: the
+    /// one that holds most.
+    fn after(&mut self, table: usize, batch: &RecordBatch) -> Option<usize> {
+        let bytes: usize = batch.columns().iter().map(bytes_of).sum();
+        let (rows, held) = &mut self.tables[table];
+        *rows += batch.num_rows();
+        *held += bytes;
+        self.total += bytes;
+        if *rows >= GROUP_ROWS {
+            // The table has written complete groups, and holds a part of this batch at most.
+            *rows %= GROUP_ROWS;
+            self.total -= *held - bytes;
+            *held = bytes;
         }
-        Ok(())
+        if self.total <= HELD {
+            return None;
+        }
+        let most = (0..self.tables.len()).max_by_key(|table| (self.tables[*table].1, usize::MAX - table))?;
+        self.total -= self.tables[most].1;
+        self.tables[most] = (0, 0);
+        Some(most)
     }
+}
 
-    fn set(&mut self, index: usize, tables: &[Option<Table<'_>>]) {
-        let now = tables[index].as_ref().map_or(0, |table| table.sink.held());
-        self.total = self.total - self.by_topic[index] + now;
-        self.by_topic[index] = now;
-    }
+/// Returns the number of bytes of the values of a column.
+fn bytes_of(column: &ArrayRef) -> usize {
+    column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
 }

@@ -1,5 +1,7 @@
 //! Options of tables.
 
+use rovelog::core::parallel::Jobs;
+
 pub use crate::leaf::Names;
 
 /// A file format for tables.
@@ -70,6 +72,8 @@ pub struct TableOptions {
     pub dialect: Dialect,
     /// Delimiter between the cells of CSV.
     pub delimiter: u8,
+    /// Number of threads.
+    pub jobs: Jobs,
 }
 
 impl Default for TableOptions {
@@ -82,6 +86,7 @@ impl Default for TableOptions {
             blobs: false,
             dialect: Dialect::Plain,
             delimiter: b',',
+            jobs: Jobs::default(),
         }
     }
 }
