@@ -6,6 +6,8 @@ mod rld;
 mod rosbag;
 #[cfg(feature = "ulog")]
 mod ulog;
+#[cfg(feature = "ulog")]
+mod ulog_limit;
 #[cfg(feature = "vel")]
 mod vel;
 

@@ -19,7 +19,7 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     }),
     ("rovelog-one-timed", |log| columns(log, &Select::all().with_fields(["V1"]), &ColumnOptions::physical())),
     ("rovelog-energy", energy),
-    ("memcpy", memcpy),
+    ("bare-copy", memcpy),
 ];
 
 fn open(log: &str) -> Result<RldReader, Box<dyn std::error::Error>> {

@@ -16,7 +16,7 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("rovelog-raw", raw),
     ("crate-rosbag", other),
     ("bare-scan", bare),
-    ("unpacked", unpacked),
+    ("bare-unpack", unpacked),
 ];
 
 fn open(log: &str) -> Result<BagReader, Box<dyn std::error::Error>> {

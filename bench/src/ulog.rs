@@ -8,7 +8,7 @@ use px4_ulog::stream_parser::{LittleEndianParser, LogParser};
 use rovelog::ulog_format::UlogReader;
 use rovelog::{AnyLog, Select};
 
-use crate::{Outcome, Work, info};
+use crate::{Outcome, Work, info, ulog_limit};
 
 /// Topic of the one-topic benchmarks: the largest of PX4's own sample log.
 const ONE: &str = "sensor_combined";
@@ -19,6 +19,9 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("rovelog-kept", rovelog_kept),
     ("rovelog-one-streamed", |log| rovelog_one(log, false)),
     ("rovelog-one-kept", |log| rovelog_one(log, true)),
+    ("bare-gather", |log| ulog_limit::gather(log, None)),
+    ("bare-gather-one", |log| ulog_limit::gather(log, Some(ONE))),
+    ("bare-hop", ulog_limit::hop),
     ("px4-ulog-kept", px4_kept),
     ("px4-ulog-one-kept", px4_one),
     ("yule_log-values", yule_values),

@@ -276,7 +276,7 @@ impl BagReader {
     /// another bag.
     pub fn layout(&self, topic: &Topic, payload: &[u8]) -> Result<Option<&Layout>, BagError> {
         self.own(topic)?;
-        self.scanner.tables.layout(topic.id.index(), payload)
+        Ok(self.scanner.tables.layout(topic.id.index(), payload)?.map(|layout| &**layout))
     }
 
     fn own(&self, topic: &Topic) -> Result<(), BagError> {

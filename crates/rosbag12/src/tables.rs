@@ -318,7 +318,7 @@ impl Tables {
         &self,
         number: usize,
         payload: &[u8],
-    ) -> std::result::Result<Option<&Layout>, BagError> {
+    ) -> std::result::Result<Option<&Arc<Layout>>, BagError> {
         let definition = self.connections.get(number).and_then(Connection::definition);
         match definition {
             Some(found) if found.layout.decodes(payload, !found.is_guess()) => Ok(Some(&found.layout)),
@@ -331,6 +331,10 @@ impl Tables {
 impl Decode for Tables {
     fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
         Ok(self.decode(topic.id.index(), payload)?.0)
+    }
+
+    fn layout(&self, topic: &Topic, payload: &[u8]) -> Option<&Arc<Layout>> {
+        Self::layout(self, topic.id.index(), payload).ok().flatten()
     }
 }
 

@@ -3,6 +3,7 @@
 use rovelog::AnyLog;
 use rovelog::rosbag12::Version;
 use rovelog::rosbag12::v2::Compression;
+use rovelog_export::mcap::McapCompression;
 
 use crate::failure::Failure;
 use crate::input::Input;
@@ -21,6 +22,54 @@ impl From<Packing> for Compression {
             Packing::None => Self::None,
             Packing::Lz4 => Self::Lz4,
             Packing::Bz2 => Self::Bz2,
+        }
+    }
+}
+
+/// A compression of an exported file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FilePacking {
+    None,
+    Lz4,
+    /// Bags only.
+    Bz2,
+    /// MCAP only: the level.
+    Zstd(i32),
+}
+
+/// Reads `none`, `lz4`, `bz2`, `zstd` or `zstd:3`.
+pub(crate) fn file_packing(text: &str) -> Result<FilePacking, String> {
+    Ok(match text {
+        "none" => FilePacking::None,
+        "lz4" => FilePacking::Lz4,
+        "bz2" => FilePacking::Bz2,
+        "zstd" => FilePacking::Zstd(1),
+        _ => match text.strip_prefix("zstd:").map(str::parse) {
+            Some(Ok(level @ 1..=22)) => FilePacking::Zstd(level),
+            Some(_) => return Err("the level of zstd is a number from 1 to 22".to_owned()),
+            None => return Err("expected none, lz4, zstd or zstd:LEVEL; bag2: none, lz4 or bz2".to_owned()),
+        },
+    })
+}
+
+impl FilePacking {
+    /// Returns the compression of a bag; `None` if bags have no such one.
+    pub(crate) fn of_bag(self) -> Option<Compression> {
+        match self {
+            Self::None => Some(Compression::None),
+            Self::Lz4 => Some(Compression::Lz4),
+            Self::Bz2 => Some(Compression::Bz2),
+            Self::Zstd(_) => None,
+        }
+    }
+
+    /// Returns the compression of an MCAP file; `None` if they have no such one.
+    pub(crate) fn of_mcap(self) -> Option<McapCompression> {
+        match self {
+            Self::None => Some(McapCompression::None),
+            Self::Lz4 => Some(McapCompression::Lz4),
+            Self::Bz2 => None,
+            Self::Zstd(level) => Some(McapCompression::Zstd(level)),
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::IsTerminal as _;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use rovelog::core::parallel::Jobs;
 use rovelog::vel_format::declared::Types;
 use rovelog::{Error, LogInfo, ReadOptions};
 
@@ -14,6 +16,9 @@ use crate::output::Out;
 use crate::progress::Progress;
 use crate::text::{Paint, parse_size};
 use crate::times::{TimeArgs, Times};
+
+/// Maximum of `--jobs`.
+const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// Global options.
 #[derive(clap::Args)]
@@ -51,12 +56,22 @@ pub(crate) struct Global {
     /// Memory limit for decompressing a log; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
+    /// Number of threads; default: one per processor
+    #[arg(long, global = true, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: Option<Jobs>,
     /// Remote log: read all of it where parts do not do
     #[arg(long, global = true)]
     pub(crate) allow_remote_scan: bool,
     /// Remote log: limit of bytes that are fetched
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_bytes: Option<u64>,
+}
+
+fn jobs(text: &str) -> Result<Jobs, String> {
+    match text.parse::<NonZeroUsize>() {
+        Ok(threads) if threads <= MOST_JOBS => Ok(Jobs::from(threads)),
+        _ => Err(format!("expected a number from 1 to {MOST_JOBS}")),
+    }
 }
 
 /// Output format.
@@ -150,6 +165,11 @@ impl Context {
         let names: Vec<_> = writes.iter().map(|format| format.name()).collect();
         Err(Failure::usage(format!("this command has no {} output", asked.name()))
             .next(format!("use -f {}", names.join(" or -f "))))
+    }
+
+    /// Returns the number of threads to use.
+    pub(crate) fn jobs(&self) -> Jobs {
+        self.global.jobs.unwrap_or_default()
     }
 
     pub(crate) fn times(&self, info: &LogInfo) -> Result<Times, Failure> {

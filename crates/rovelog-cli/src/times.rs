@@ -1,11 +1,12 @@
 //! Output of times: format and base.
 
-use std::cell::RefCell;
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 use chrono::DateTime;
 use clap::ValueEnum;
-use rovelog::{Clock, LogInfo, Timestamp};
+use rovelog::{Clock, LogInfo, Record, Timestamp};
+use rovelog_export::ndjson::{Lines, Time};
 
 use crate::failure::Failure;
 
@@ -68,7 +69,14 @@ pub(crate) struct Times {
     /// Width of the longest time in text.
     width: usize,
     /// The last whole second that was written as a date, and its text: records come in time order.
-    second: RefCell<(i64, String)>,
+    second: Mutex<(i64, String)>,
+}
+
+/// A copy is for another thread: it remembers a second of its own.
+impl Clone for Times {
+    fn clone(&self) -> Self {
+        Self { second: Mutex::new((i64::MIN, String::new())), ..*self }
+    }
 }
 
 impl Times {
@@ -91,7 +99,7 @@ impl Times {
             format: TimeFormat::Seconds,
             asked,
             width: 0,
-            second: RefCell::new((i64::MIN, String::new())),
+            second: Mutex::new((i64::MIN, String::new())),
         };
         times.format = match asked.time_format.unwrap_or(TimeFormat::Auto) {
             TimeFormat::Auto => {
@@ -196,6 +204,19 @@ impl Times {
         self.push_machine(time, &mut text).then_some(text)
     }
 
+    /// Writes the part of a line of NDJSON before its data.
+    pub(crate) fn head(&self, record: &Record<'_>, topic: &str, lines: &mut Lines, out: &mut Vec<u8>) {
+        let chosen = self.format_was_chosen().then(|| self.machine(record.time)).flatten();
+        let time = match (&chosen, record.time.zip(self.offset)) {
+            (Some(text), _) => Time::Text(text),
+            (None, Some((time, offset))) if !self.format_was_chosen() => {
+                time.nanos.checked_add(offset).map_or(Time::None, Time::Unix)
+            }
+            _ => Time::None,
+        };
+        lines.head(time, self.t_ns(record.time), topic, record, out);
+    }
+
     /// Returns the key `t_ns` of machine formats: the log's clock, or the base that the user chose.
     pub(crate) fn t_ns(&self, time: Option<Timestamp>) -> Option<i64> {
         let nanos = time?.nanos;
@@ -236,7 +257,7 @@ impl Times {
 
     fn push_rfc3339(&self, nanos: i64, digits: Digits, text: &mut String) {
         let (second, part) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
-        let mut cached = self.second.borrow_mut();
+        let mut cached = self.second.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.0 != second {
             let date = DateTime::from_timestamp(second, 0).unwrap_or_default();
             *cached = (second, date.format("%Y-%m-%dT%H:%M:%S").to_string());

@@ -29,6 +29,8 @@ pub mod order;
 #[doc(hidden)]
 pub mod output;
 pub mod packed;
+#[doc(hidden)]
+pub mod parallel;
 pub mod partial;
 #[doc(hidden)]
 pub mod ranges;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use crate::layout::Layout;
 use crate::{Result, Timestamp, Topic, Value};
 
 /// Turns a payload into values; each format's tables of definitions implement it.
@@ -14,6 +15,12 @@ pub trait Decode: Send + Sync {
     /// Returns an error if the payload does not have the size or the content that the schema asks
     /// for.
     fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value>;
+
+    /// Returns the layout by which [`value`](Self::value) decodes the payload; `None` if it decodes
+    /// otherwise, or not at all.
+    fn layout(&self, _topic: &Topic, _payload: &[u8]) -> Option<&Arc<Layout>> {
+        None
+    }
 }
 
 /// The bytes of a record: borrowed from the log, or from a block of it that was decompressed and that all of its records
@@ -138,6 +145,14 @@ impl<'a> Record<'a> {
     /// for.
     pub fn value(&self) -> Result<Value> {
         self.decode.value(self.topic, &self.payload)
+    }
+
+    /// Returns the layout by which [`value`](Self::value) decodes the record; `None` if it decodes
+    /// otherwise, or not at all.
+    #[doc(hidden)]
+    #[inline]
+    pub fn layout(&self) -> Option<&'a Arc<Layout>> {
+        self.decode.layout(self.topic, &self.payload)
     }
 }
 

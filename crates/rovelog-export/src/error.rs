@@ -69,13 +69,3 @@ impl From<ParquetError> for ExportError {
         }
     }
 }
-
-#[cfg(feature = "mcap")]
-impl From<::mcap::McapError> for ExportError {
-    fn from(error: ::mcap::McapError) -> Self {
-        match error {
-            ::mcap::McapError::Io(error) => Self::Io(error),
-            error => Self::Format(error.to_string()),
-        }
-    }
-}

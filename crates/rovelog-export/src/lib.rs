@@ -30,6 +30,7 @@ pub mod logger_csv;
 pub mod mcap;
 mod meaning;
 pub mod ndjson;
+mod number;
 mod page;
 pub mod pcap;
 pub mod picture;

@@ -2,11 +2,20 @@
 //! those of `rovelog cat -f ndjson`.
 
 use rovelog::core::text;
-use std::io::{self, Write};
+use std::io::Write;
 
-use rovelog::{LogReader, Record, Select, Timestamp};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rovelog::core::layout::{At, Leaf, Plans, Visit};
+use rovelog::core::parallel::{Jobs, in_order};
+use rovelog::{Field, LogReader, Record, Scalar, Select};
 
+use crate::number::Numbers;
 use crate::{ExportError, Loss};
+
+/// Records of one item of work, and bytes that end it earlier.
+const RECORDS: usize = 512;
+const BYTES: usize = 256 << 10;
 
 /// Writes the selected records. Returns their number and the values that could not be carried.
 ///
@@ -15,54 +24,273 @@ use crate::{ExportError, Loss};
 pub fn write(
     log: &dyn LogReader,
     select: &Select,
+    jobs: Jobs,
     mut out: impl Write,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(u64, Vec<Loss>), ExportError> {
     let utc = log.info().utc.as_ref();
-    let mut lines = 0;
-    let mut undecodable = vec![0u64; log.topics().len()];
     let names: Vec<String> =
         log.topics().iter().map(|topic| serde_json::Value::from(topic.name.as_str()).to_string()).collect();
-    for record in log.records(select) {
-        let record = record?;
-        progress(record.offset);
-        let Ok(value) = record.value() else {
-            undecodable[record.topic.id.index()] += 1;
-            continue;
-        };
-        let time = record.time.and_then(|time| time.to_unix(utc)).and_then(Timestamp::rfc3339);
-        let t_ns = record.time.map(|time| time.nanos);
-        head(time.as_deref(), t_ns, &names[record.topic.id.index()], &record, &mut out)?;
-        serde_json::to_writer(&mut out, &value).map_err(|error| ExportError::Io(error.into()))?;
-        out.write_all(b"}\n")?;
-        lines += 1;
-    }
+    let mut written = 0;
+    let mut undecodable = vec![0u64; log.topics().len()];
+    in_order(
+        jobs,
+        Lines::default,
+        |lines, records: Vec<Record<'_>>| {
+            let (mut text, mut lost) = (Vec::new(), Vec::new());
+            for record in &records {
+                let start = text.len();
+                let time = record.time.and_then(|time| time.to_unix(utc));
+                let time = time.map_or(Time::None, |time| Time::Unix(time.nanos));
+                let t_ns = record.time.map(|time| time.nanos);
+                let index = record.topic.id.index();
+                lines.head(time, t_ns, &names[index], record, &mut text);
+                if lines.data(record, &mut text).is_ok() {
+                    text.extend_from_slice(b"}\n");
+                } else {
+                    text.truncate(start);
+                    lost.push(index);
+                }
+            }
+            (text, records.len(), lost)
+        },
+        |push| {
+            batches(log.records(select), &mut |batch| {
+                batch.last().into_iter().for_each(|record| progress(record.offset));
+                push(batch)
+            })
+        },
+        |(text, count, lost)| {
+            written += (count - lost.len()) as u64;
+            lost.into_iter().for_each(|topic| undecodable[topic] += 1);
+            Ok::<_, ExportError>(out.write_all(&text)?)
+        },
+    )?;
     let losses = log.topics().iter().zip(undecodable).filter(|(_, count)| *count > 0);
     let losses = losses.map(|(topic, count)| {
         Loss::new(&topic.name, "", format!("{} cannot be decoded", text::count(count, "record")))
     });
-    Ok((lines, losses.collect()))
+    Ok((written, losses.collect()))
 }
 
-/// Writes the part of an object before its data, up to the colon; `topic` is the name as JSON.
+/// Hands records to `push` as items of work: some hundreds each, or fewer large ones.
 ///
 /// # Errors
-/// Returns an error if writing to the output fails.
-pub fn head(
-    time: Option<&str>,
-    t_ns: Option<i64>,
-    topic: &str,
-    record: &Record<'_>,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    match time {
-        Some(time) => write!(out, "{{\"time\":\"{time}\"")?,
-        None => out.write_all(b"{\"time\":null")?,
+/// Returns an error if the log cannot be read, or `push` fails.
+pub fn batches<'a, E: From<rovelog::Error>>(
+    records: impl Iterator<Item = rovelog::Result<Record<'a>>>,
+    push: &mut dyn FnMut(Vec<Record<'a>>) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut batch, mut bytes) = (Vec::with_capacity(RECORDS), 0);
+    for record in records {
+        let record = match record {
+            Ok(record) => record,
+            // What was read before it is written.
+            Err(error) => return push(batch).and(Err(error.into())),
+        };
+        bytes += record.payload.len();
+        batch.push(record);
+        if batch.len() == RECORDS || bytes >= BYTES {
+            push(std::mem::replace(&mut batch, Vec::with_capacity(RECORDS)))?;
+            bytes = 0;
+        }
     }
-    match t_ns {
-        Some(nanos) => write!(out, ",\"t_ns\":\"{nanos}\"")?,
-        None => out.write_all(b",\"t_ns\":null")?,
+    push(batch)
+}
+
+/// The time of a line.
+#[derive(Clone, Copy, Debug)]
+pub enum Time<'a> {
+    /// Not known.
+    None,
+    /// Nanoseconds of Unix time.
+    Unix(i64),
+    /// Another form.
+    Text(&'a str),
+}
+
+/// Writes the parts of lines; for all records of a log.
+#[derive(Default)]
+pub struct Lines {
+    numbers: Numbers,
+    plans: Plans<Box<[u8]>>,
+}
+
+impl Lines {
+    /// Writes the part of an object before its data, up to the colon; `topic` is the name as JSON.
+    pub fn head(
+        &mut self,
+        time: Time<'_>,
+        t_ns: Option<i64>,
+        topic: &str,
+        record: &Record<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        match time {
+            Time::None => out.extend_from_slice(b"{\"time\":null"),
+            Time::Unix(nanos) => {
+                out.extend_from_slice(b"{\"time\":\"");
+                self.numbers.short_date(nanos, out);
+                out.push(b'"');
+            }
+            Time::Text(text) => {
+                out.extend_from_slice(b"{\"time\":\"");
+                out.extend_from_slice(text.as_bytes());
+                out.push(b'"');
+            }
+        }
+        match t_ns {
+            Some(nanos) => {
+                out.extend_from_slice(b",\"t_ns\":\"");
+                self.numbers.integer(nanos, out);
+                out.push(b'"');
+            }
+            None => out.extend_from_slice(b",\"t_ns\":null"),
+        }
+        out.extend_from_slice(b",\"topic\":");
+        out.extend_from_slice(topic.as_bytes());
+        out.extend_from_slice(b",\"seq\":");
+        self.numbers.integer(record.seq, out);
+        out.extend_from_slice(b",\"offset\":");
+        self.numbers.integer(record.offset, out);
+        out.extend_from_slice(b",\"data\":");
     }
-    let Record { seq, offset, .. } = record;
-    write!(out, ",\"topic\":{topic},\"seq\":{seq},\"offset\":{offset},\"data\":")
+
+    /// Writes the fields of a record, as the JSON of its [`Value`](rovelog::Value).
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be decoded; nothing is written then.
+    pub fn data(&mut self, record: &Record<'_>, out: &mut Vec<u8>) -> rovelog::Result<()> {
+        let start = out.len();
+        out.push(b'{');
+        let mut json = Json { numbers: &mut self.numbers, out };
+        if self.plans.run(record, &mut key, &mut json) {
+            out.push(b'}');
+            return Ok(());
+        }
+        out.truncate(start);
+        out.extend_from_slice(record.value()?.to_json().as_bytes());
+        Ok(())
+    }
+}
+
+/// Returns the name of a field as JSON, with what is before and behind it.
+fn key(number: usize, field: &Field) -> Box<[u8]> {
+    let comma = if number == 0 { "" } else { "," };
+    format!("{comma}{}:", serde_json::Value::from(&*field.name)).into_bytes().into()
+}
+
+struct Json<'a> {
+    numbers: &'a mut Numbers,
+    out: &'a mut Vec<u8>,
+}
+
+impl Json<'_> {
+    fn start(&mut self, key: &[u8], at: At) {
+        match at {
+            At::Field => self.out.extend_from_slice(key),
+            At::First => {}
+            At::Next => self.out.push(b','),
+        }
+    }
+
+    /// Writes a number; 64-bit integers, NaN and infinities are text.
+    #[inline]
+    fn number(&mut self, scalar: Scalar, bytes: &[u8]) {
+        macro_rules! read {
+            ($ty:ty) => {
+                <$ty>::from_le_bytes(*bytes.first_chunk().expect("as many bytes as a scalar has"))
+            };
+        }
+        let Self { numbers, out } = self;
+        match scalar {
+            Scalar::Bool => out.extend_from_slice(if bytes[0] == 0 { b"false" } else { b"true" }),
+            Scalar::Int8 => numbers.integer(read!(i8), out),
+            Scalar::UInt8 => numbers.integer(read!(u8), out),
+            Scalar::Int16 => numbers.integer(read!(i16), out),
+            Scalar::UInt16 => numbers.integer(read!(u16), out),
+            Scalar::Int32 => numbers.integer(read!(i32), out),
+            Scalar::UInt32 => numbers.integer(read!(u32), out),
+            Scalar::Int64 => {
+                out.push(b'"');
+                numbers.integer(read!(i64), out);
+                out.push(b'"');
+            }
+            Scalar::UInt64 => {
+                out.push(b'"');
+                numbers.integer(read!(u64), out);
+                out.push(b'"');
+            }
+            Scalar::Float32 => self.float(read!(f32)),
+            Scalar::Float64 => self.float(read!(f64)),
+        }
+    }
+
+    #[inline]
+    fn float<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F) {
+        if value.into().is_finite() {
+            return self.numbers.finite(value, self.out);
+        }
+        self.out.push(b'"');
+        self.numbers.float(value, self.out);
+        self.out.push(b'"');
+    }
+}
+
+impl Visit<Box<[u8]>> for Json<'_> {
+    #[inline]
+    fn scalar(&mut self, key: &Box<[u8]>, scalar: Scalar, bytes: &[u8]) {
+        self.out.extend_from_slice(key);
+        self.number(scalar, bytes);
+    }
+
+    fn scalars(&mut self, key: &Box<[u8]>, scalar: Scalar, bytes: &[u8]) {
+        self.out.extend_from_slice(key);
+        self.out.push(b'[');
+        for (i, bytes) in bytes.chunks_exact(scalar.size()).enumerate() {
+            if i > 0 {
+                self.out.push(b',');
+            }
+            self.number(scalar, bytes);
+        }
+        self.out.push(b']');
+    }
+
+    fn leaf(&mut self, key: &Box<[u8]>, at: At, leaf: Leaf<'_>) {
+        self.start(key, at);
+        match leaf {
+            Leaf::Text(text) => serde_json::to_writer(&mut *self.out, &*text).expect("text is JSON"),
+            Leaf::Bytes(bytes) => {
+                self.out.push(b'"');
+                self.out.extend_from_slice(BASE64.encode(bytes).as_bytes());
+                self.out.push(b'"');
+            }
+            Leaf::Pair(scalar, bytes) => {
+                let (sec, nsec) = bytes.split_at(4);
+                self.out.extend_from_slice(b"{\"sec\":");
+                self.number(scalar, sec);
+                self.out.extend_from_slice(b",\"nsec\":");
+                self.number(scalar, nsec);
+                self.out.push(b'}');
+            }
+        }
+    }
+
+    fn open(&mut self, key: &Box<[u8]>, at: At) {
+        self.start(key, at);
+        self.out.push(b'{');
+    }
+
+    fn close(&mut self) {
+        self.out.push(b'}');
+    }
+
+    fn list(&mut self, key: &Box<[u8]>) {
+        self.out.extend_from_slice(key);
+        self.out.push(b'[');
+    }
+
+    fn end_list(&mut self) {
+        self.out.push(b']');
+    }
 }

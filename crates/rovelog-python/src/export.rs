@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
+use rovelog::core::parallel::Jobs;
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog::vel_format::velodyne::Model;
 use rovelog::{AnyLog, Error, Select, Topic};
@@ -201,7 +202,7 @@ pub(crate) fn export_records(
                 let done = bag2::write(bag, &select, options.bag2(), &mut file, &mut |_| ())?;
                 (done.messages, done.losses)
             }
-            _ => ndjson::write(&***log, &select, &mut file, &mut |_| ())?,
+            _ => ndjson::write(&***log, &select, Jobs::all(), &mut file, &mut |_| ())?,
         };
         file.flush()?;
         Ok((records, lost(losses)))

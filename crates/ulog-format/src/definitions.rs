@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog_core::layout::Layout as Record;
+use rovelog_core::layout::Layout as RecordLayout;
 use rovelog_core::wire::U64Le;
 use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
 
@@ -204,7 +204,7 @@ impl Definitions {
     ///
     /// # Errors
     /// Returns an error if the topic cannot be decoded, or is one of another log.
-    pub fn layout(&self, topic: &Topic) -> Result<&Record, UlogError> {
+    pub fn layout(&self, topic: &Topic) -> Result<&RecordLayout, UlogError> {
         Ok(&self.row_layout(topic)?.record)
     }
 
@@ -426,5 +426,10 @@ impl Definitions {
 impl Decode for Definitions {
     fn value(&self, topic: &Topic, payload: &[u8]) -> Result<Value> {
         Ok(self.row(topic, payload)?.value())
+    }
+
+    fn layout(&self, topic: &Topic, payload: &[u8]) -> Option<&Arc<RecordLayout>> {
+        let layout = self.row_layout(topic).ok()?;
+        [layout.trimmed, layout.full].contains(&payload.len()).then_some(&layout.record)
     }
 }

@@ -60,7 +60,7 @@ pub struct Declared {
     type_id: u32,
     version: i32,
     kind: Option<Kind>,
-    layout: Layout,
+    layout: Arc<Layout>,
 }
 
 impl Declared {
@@ -76,7 +76,12 @@ impl Declared {
         };
         let mut layout = Layout::builder(kind.name());
         layout.declared(fields, spelled);
-        Self { type_id: kind.type_id(), version: kind.version(), kind: Some(kind), layout: layout.finish() }
+        Self {
+            type_id: kind.type_id(),
+            version: kind.version(),
+            kind: Some(kind),
+            layout: Arc::new(layout.finish()),
+        }
     }
 
     /// Returns the name.
@@ -100,7 +105,7 @@ impl Declared {
     }
 
     /// Returns the fields and their positions.
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
@@ -271,7 +276,12 @@ impl Types {
             )));
         }
         self.by_id.insert((type_id, version), self.declared.len());
-        self.declared.push(Arc::new(Declared { type_id, version, kind: None, layout: layout.finish() }));
+        self.declared.push(Arc::new(Declared {
+            type_id,
+            version,
+            kind: None,
+            layout: Arc::new(layout.finish()),
+        }));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog_core::layout::Fit;
+use rovelog_core::layout::{Fit, Layout};
 use rovelog_core::span::{DataSpan, Spread};
 use rovelog_core::{Clock, Decode, Timestamp, Topic, TopicId, Value};
 
@@ -45,6 +45,10 @@ impl Decode for Decoder {
         };
         let bad = || VelError::BadPayload { what: topic.type_name.clone(), len: payload.len() };
         Ok(declared.value(payload).ok_or_else(bad)?)
+    }
+
+    fn layout(&self, topic: &Topic, _: &[u8]) -> Option<&Arc<Layout>> {
+        Some(self.readings.get(topic.id.index())?.as_ref()?.layout())
     }
 }
 

@@ -42,13 +42,22 @@ const ENOUGH: Duration = Duration::from_secs(20);
 
 /// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
+    if let [part, format, sizes @ ..] = args
+        && part == "flat"
+    {
+        let most = sizes.first().map_or(Ok(u64::MAX), |size| size.parse()).context("a size in bytes")?;
+        return export::flat(format, most);
+    }
     let (format, log) = match args {
         [format] => (format, None),
         [format, log] => (format, Some(PathBuf::from(log))),
-        _ => bail!("usage: bench FORMAT [LOG]"),
+        _ => bail!("usage: bench FORMAT [LOG], or bench flat FORMAT [MOST BYTES]"),
     };
     if format == "export" {
-        return export::run(log);
+        return export::peers(log);
+    }
+    if format == "export-own" {
+        return export::own(log);
     }
     if format == "python" {
         return drop_in::run(log.as_deref());
@@ -57,7 +66,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let Some(first) = benches.first() else {
         let mut names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
         names.dedup();
-        bail!("no bench for {format}: there is {}, export, python", names.join(", "));
+        bail!("no bench for {format}: there is {}, export, export-own, flat, python", names.join(", "));
     };
     let program = build(first.format)?;
     let view = if format == "rosbag" { peers::rosbag_view()? } else { None };
@@ -148,10 +157,14 @@ impl Runner {
             }
             let peer = measured.iter().find(|(work, ..)| *work == group.peer);
             let peer = peer.context("the peer is among the works")?.2;
-            println!("| {} | CPU s | wall s | times {} | peak MB |", group.heading, group.peer);
-            println!("|---|---|---|---|---|");
+            // A bare loop, which judges nothing, is the limit of all others.
+            let limit = measured.iter().find(|(work, ..)| work.starts_with("bare-")).map(|work| work.2.cpu);
+            let head = if limit.is_some() { " times the limit |" } else { "" };
+            println!("| {} | CPU s | wall s | times {} | peak MB |{head}", group.heading, group.peer);
+            println!("|---|---|---|---|---|{}", if limit.is_some() { "---|" } else { "" });
             for (_, what, Taken { cpu, wall, megabytes }) in &measured {
-                println!("| {what} | {cpu:.3} | {wall:.3} | {:.2} | {megabytes:.0} |", peer.cpu / cpu);
+                let ratio = limit.map(|limit| format!(" {:.2} |", cpu / limit)).unwrap_or_default();
+                println!("| {what} | {cpu:.3} | {wall:.3} | {:.2} | {megabytes:.0} |{ratio}", peer.cpu / cpu);
             }
             println!();
         }

@@ -18,6 +18,7 @@ macro_rules! benches {
 benches! {
     "ulog" [PYULOG, "numpy"]
     "all topics" / "px4-ulog-kept": {
+        "bare-gather" "the limit: a bare loop into reused buffers, nothing judged"
         "px4-ulog-kept" "px4-ulog 0.6.1, typed columns kept"
         "rovelog-streamed" "Arrow batches into reused buffers"
         "rovelog-kept" "Arrow columns kept"
@@ -25,12 +26,14 @@ benches! {
         "pyulog-kept" "pyulog 1.3.0, numpy columns kept"
     }
     "one topic of 43 (sensor_combined, a quarter of the rows)" / "px4-ulog-one-kept": {
+        "bare-gather-one" "the limit: a bare loop into reused buffers, nothing judged"
         "px4-ulog-one-kept" "px4-ulog 0.6.1, callback that keeps typed columns"
         "rovelog-one-streamed" "Arrow batches into reused buffers"
         "rovelog-one-kept" "Arrow columns kept"
         "pyulog-one-kept" "pyulog 1.3.0 with its message filter"
     }
     "information" / "pyulog-info": {
+        "bare-hop" "the limit: a bare hop from header to header"
         "pyulog-info" "ulog_info of pyulog 1.3.0"
         "rovelog-info" "rovelog::open and its summary"
     };
@@ -40,7 +43,7 @@ benches! {
         "py-rocketlogger-load" "rocketlogger 2.1.3, load (mapped; values are not decoded)"
         "rovelog-columns" "Arrow batches of raw integers, bits and times into reused buffers"
         "rovelog-columns-untimed" "the same without times"
-        "memcpy" "the file copied into a touched buffer"
+        "bare-copy" "the limit: the file copied into a touched buffer"
     }
     "one channel" / "py-rocketlogger-one": {
         "py-rocketlogger-one" "rocketlogger 2.1.3, load and one channel as f64"
@@ -84,7 +87,7 @@ benches! {
         "pyrosbag-raw" "python3-rosbag, raw messages"
         "pyrosbags-raw" "rosbags 0.11.9, raw messages"
         "crate-rosbag" "rosbag 0.6.3 (Rust), file order, no connections, payload read"
-        "bare-scan" "plain scan over a fresh map, payload read"
+        "bare-scan" "the limit: plain scan over a fresh map, payload read"
         "rovelog-scan" "a scan in file order, payload read"
         "rovelog-raw" "records in file order, payload read"
         "rovelog-records" "records in time order, payload read"
@@ -101,8 +104,8 @@ benches! {
     };
 
     "rosbag" of "lz4" "bz2" [ROSBAGS]
-    "V2.0, compressed: every message, its payload read" / "unpacked": {
-        "unpacked" "every chunk decompressed by lz4_flex or bzip2 on one thread, nothing else"
+    "V2.0, compressed: every message, its payload read" / "bare-unpack": {
+        "bare-unpack" "the limit: every chunk decompressed by lz4_flex or bzip2 on one thread, nothing else"
         "cpp-view" "librosbag-storage View, payload read"
         "pyrosbag-raw" "python3-rosbag, raw messages"
         "pyrosbags-raw" "rosbags 0.11.9, raw messages"
@@ -113,7 +116,7 @@ benches! {
 
     "vel" [VELODYNE_DECODER, "numpy"]
     "information" / "bare-walk": {
-        "bare-walk" "plain scan from header to header over a fresh map"
+        "bare-walk" "the limit: plain scan from header to header over a fresh map"
         "rovelog-info" "rovelog::open and its summary"
     }
     "packets to points, HDL-64E" / "pyvelodyne-points": {

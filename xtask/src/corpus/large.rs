@@ -62,16 +62,29 @@ pub(super) fn command(args: &[String]) -> Result<()> {
 
 /// Returns the log of a format that benchmarks read. Makes it if it does not exist.
 pub(crate) fn large_log(format: &str) -> Result<PathBuf> {
-    let format = FORMATS.iter().find(|known| known.id == format).context("a format with large logs")?;
-    let from = format.large.from.and_then(|from| from());
-    let out = format.path(format.large.default, from.as_deref());
-    if !out.is_file() {
-        format.make(&Order { size: format.large.default, from, out: out.clone() })?;
-    }
-    Ok(out)
+    known(format)?.log_of_size(None)
+}
+
+/// Returns a log of a format of about this size. Makes it if it does not exist.
+pub(crate) fn log_of_size(format: &str, size: u64) -> Result<PathBuf> {
+    known(format)?.log_of_size(Some(size))
+}
+
+fn known(format: &str) -> Result<&'static Format> {
+    FORMATS.iter().find(|known| known.id == format).context("a format with large logs")
 }
 
 impl Format {
+    fn log_of_size(&self, size: Option<u64>) -> Result<PathBuf> {
+        let size = size.unwrap_or(self.large.default);
+        let from = self.large.from.and_then(|from| from());
+        let out = self.path(size, from.as_deref());
+        if !out.is_file() {
+            self.make(&Order { size, from, out: out.clone() })?;
+        }
+        Ok(out)
+    }
+
     fn path(&self, size: u64, from: Option<&Path>) -> PathBuf {
         let stem =
             from.and_then(Path::file_stem).map_or(self.large.stem.into(), |stem| stem.to_string_lossy());

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::process::files_below;
 use crate::root;
 
-pub(crate) use large::large_log;
+pub(crate) use large::{large_log, log_of_size};
 
 /// Maximum size of a committed file.
 const SIZE_LIMIT: usize = 64 * 1024;

@@ -66,11 +66,7 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
         out.expect(topic);
     }
     context.progress.start(Some(log.info().size));
-    for record in log.records(&select) {
-        let record = record?;
-        context.progress.at(record.offset);
-        out.write(&record)?;
-    }
+    out.write_all(log.records(&select))?;
     out.finish()
 }
 

@@ -40,9 +40,6 @@ pub(crate) struct Args {
     /// Folder of the lake
     #[arg(short, long, value_name = "LAKE")]
     output: PathBuf,
-    /// Number of worker processes; default: one per processor
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
     /// Size of the logs that are added together; default 128MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pack_size: Option<u64>,
@@ -110,7 +107,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return by_engine(args, format);
     }
     let mut options = Options::new(worker(args.worker.as_deref())?);
-    options.jobs = args.jobs.map_or(options.jobs, usize::from);
+    // Workers are processes.
+    options.jobs = context.jobs().get();
     options.pack_bytes = args.pack_size.unwrap_or(options.pack_bytes);
     options.retry_quarantined = args.retry_quarantined;
     let lake = Lake::new(&args.output);

@@ -49,24 +49,22 @@ impl<'a> Derived<'a> {
         self.0.get(&topic).map_or(&[], |found| &found.names)
     }
 
-    /// Appends the further fields of a record to its value; null where there is none.
-    pub(crate) fn append(&mut self, record: &Record<'_>, value: &mut Value) -> Result<(), Failure> {
-        let (Some(found), Value::Struct(fields)) = (self.0.get_mut(&record.topic.id), value) else {
-            return Ok(());
-        };
+    /// Returns the number of further fields of each topic that has some.
+    pub(super) fn counts(&self) -> HashMap<TopicId, usize> {
+        self.0.iter().map(|(topic, found)| (*topic, found.names.len())).collect()
+    }
+
+    /// Returns the further fields of a record; null where there is no value.
+    pub(super) fn of(&mut self, record: &Record<'_>) -> Result<Vec<(Arc<str>, Value)>, Failure> {
+        let Some(found) = self.0.get_mut(&record.topic.id) else { return Ok(Vec::new()) };
         let row = match record.time {
             Some(time) => found.row(time.nanos)?,
             None => None,
         };
         let values = |i: usize| row.map(|row| found.values[i][row]).filter(|value| !value.is_nan());
-        fields.extend(
-            found
-                .names
-                .iter()
-                .enumerate()
-                .map(|(i, name)| (Arc::clone(name), values(i).map_or(Value::Null, Value::F64))),
-        );
-        Ok(())
+        let field =
+            |(i, name): (usize, &Arc<str>)| (Arc::clone(name), values(i).map_or(Value::Null, Value::F64));
+        Ok(found.names.iter().enumerate().map(field).collect())
     }
 }
 

@@ -4,13 +4,14 @@ mod derived;
 mod leaves;
 mod plain;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rovelog::{Record, Schema, Topic, Value};
+use rovelog::core::parallel;
+use rovelog::{Record, Schema, Topic, TopicId, Value};
 use rovelog_export::ndjson;
 
 use crate::context::{Context, Format};
@@ -23,12 +24,6 @@ pub(crate) use derived::Derived;
 use leaves::{Cell, cells, columns, count, flatten, flatten_under};
 use plain::entry;
 pub(crate) use plain::{cell, plain};
-
-/// Destination of records.
-enum Sink {
-    Plain(Out),
-    Csv(Box<csv::Writer<Out>>),
-}
 
 /// Output of one topic's records, decided at its first record.
 enum Plan {
@@ -52,20 +47,13 @@ struct Layout {
 /// Writes records in one format.
 pub(crate) struct Records<'a> {
     context: &'a Context,
-    format: Format,
-    fields: &'a FieldArgs,
-    derived: Derived<'a>,
-    times: &'a Times,
     file: &'a Path,
-    sink: Sink,
-    /// Plan by topic.
-    plans: Vec<Plan>,
-    /// Width of the column of topics, in text.
-    width: usize,
-    written: u64,
+    derived: Derived<'a>,
+    out: Out,
+    render: Render<'a>,
+    /// True after the first record.
+    started: bool,
     status: Status,
-    line: String,
-    object: Vec<u8>,
 }
 
 impl<'a> Records<'a> {
@@ -73,53 +61,35 @@ impl<'a> Records<'a> {
         context: &'a Context,
         format: Format,
         fields: &'a FieldArgs,
-        times: &'a Times,
+        times: &Times,
         file: &'a Path,
     ) -> Result<Self, Failure> {
         let mut out = context.out();
-        let sink = match format {
-            Format::Csv => {
-                Sink::Csv(Box::new(csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out)))
-            }
-            Format::Json => {
-                out.write_all(b"{\"schema\":\"rovelog.cat/1\",\"file\":")?;
-                out.json(&file.to_string_lossy())?;
-                out.write_all(b",\"records\":[")?;
-                Sink::Plain(out)
-            }
-            Format::Text | Format::Ndjson | Format::Qgc | Format::Octave => Sink::Plain(out),
-        };
-        Ok(Self {
-            context,
-            format,
-            fields,
-            derived: Derived::default(),
-            times,
-            file,
-            sink,
-            plans: Vec::new(),
-            width: 0,
-            written: 0,
-            status: Status::Done,
-            line: String::new(),
-            object: Vec::new(),
-        })
+        if format == Format::Json {
+            out.write_all(b"{\"schema\":\"rovelog.cat/1\",\"file\":")?;
+            out.json(&file.to_string_lossy())?;
+            out.write_all(b",\"records\":[")?;
+        }
+        let render = Render::new(format, fields, times.clone(), context.global.strict, 0);
+        let derived = Derived::default();
+        Ok(Self { context, file, derived, out, render, started: false, status: Status::Done })
     }
 
     /// Adds further fields.
     pub(crate) fn with_derived(mut self, derived: Derived<'a>) -> Self {
+        self.render.further = derived.counts();
         self.derived = derived;
         self
     }
 
     /// Widens the column of topics for the name of `topic`.
     pub(crate) fn expect(&mut self, topic: &Topic) {
-        self.width = self.width.max(width(&escape(&topic.name)));
+        self.render.width = self.render.width.max(width(&escape(&topic.name)));
     }
 
     /// Writes the first row of CSV, which depends on `topic`; nothing in other formats.
     pub(crate) fn head(&mut self, topic: &Topic) -> Result<(), Failure> {
-        if self.format != Format::Csv {
+        if self.render.format != Format::Csv {
             return Ok(());
         }
         let Some(schema) = &topic.schema else {
@@ -127,9 +97,9 @@ impl<'a> Records<'a> {
                 .next("for the reason: rovelog check FILE")
                 .at(self.file));
         };
-        let keep = self.keep(topic).unwrap_or(Keep::All);
-        let Sink::Csv(csv) = &mut self.sink else { return Ok(()) };
+        let keep = self.render.keep(topic).unwrap_or(Keep::All);
         let mut taken = BTreeSet::from(["time", "t_ns"].map(str::to_owned));
+        let mut csv = csv::Writer::from_writer(&mut self.out);
         csv.write_field("time")?;
         csv.write_field("t_ns")?;
         let derived = self.derived.names(topic.id).iter().map(|name| (**name).to_owned());
@@ -137,76 +107,239 @@ impl<'a> Records<'a> {
             csv.write_field(rovelog_export::table::free_name(&mut taken, &name))?;
         }
         csv.write_record(None::<&[u8]>)?;
-        Ok(())
+        Ok(csv.flush()?)
     }
 
     /// Writes one record.
     pub(crate) fn write(&mut self, record: &Record<'_>) -> Result<(), Failure> {
-        let index = record.topic.id.index();
-        if self.plans.len() <= index {
-            self.plans.resize_with(index + 1, || Plan::Unresolved);
+        let further = self.derived.of(record)?;
+        let rendered = self.render.records(std::slice::from_ref(record), &further)?;
+        self.put(rendered)
+    }
+
+    /// Writes all records of a log, with several threads; with one, if fields are added, whose values
+    /// depend on the records before.
+    pub(crate) fn write_all<'l>(
+        &mut self,
+        records: impl Iterator<Item = rovelog::Result<Record<'l>>>,
+    ) -> Result<(), Failure> {
+        let context = self.context;
+        if !self.render.further.is_empty() {
+            for record in records {
+                let record = record?;
+                context.progress.at(record.offset);
+                self.write(&record)?;
+            }
+            return Ok(());
         }
-        if matches!(self.plans[index], Plan::Unresolved) {
-            self.plans[index] = self.plan(record.topic)?;
+        let render = self.render.again();
+        parallel::in_order(
+            context.jobs(),
+            || render.again(),
+            |render, records: Vec<Record<'_>>| render.records(&records, &[]),
+            |push| {
+                ndjson::batches(records, &mut |batch| {
+                    batch.last().into_iter().for_each(|record| context.progress.at(record.offset));
+                    push(batch)
+                })
+            },
+            |rendered| self.put(rendered?),
+        )
+    }
+
+    /// Writes rendered records, and what there is to say about them.
+    fn put(&mut self, rendered: Rendered) -> Result<(), Failure> {
+        let Rendered { text, lost, raw, failure } = rendered;
+        let comma = if self.render.format == Format::Json && !self.started { COMMA.len() } else { 0 };
+        self.started |= !text.is_empty();
+        self.out.write_all(text.get(comma..).unwrap_or_default())?;
+        self.out.end_record()?;
+        for text in lost {
+            self.context.notices.warn("records cannot be decoded", &text);
+            self.status = Status::Lost;
         }
-        let Plan::Write(plan) = &self.plans[index] else { return Ok(()) };
-        let mut value = match record.value() {
+        for text in raw {
+            self.context.notices.warn("records with raw bytes", &text);
+            self.status = Status::Lost;
+        }
+        match failure {
+            Some(text) => Err(Failure::failed(text).at(self.file)),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the output. Returns whether data was lost.
+    pub(crate) fn finish(mut self) -> Result<Status, Failure> {
+        if self.render.format == Format::Json {
+            self.out.write_all(b"]}\n")?;
+        }
+        self.out.flush()?;
+        Ok(self.status)
+    }
+}
+
+/// Text between two records of a JSON document.
+const COMMA: &[u8] = b",\n";
+
+/// Records as text.
+#[derive(Default)]
+struct Rendered {
+    text: Vec<u8>,
+    /// Warnings about records that cannot be decoded, and records with bytes.
+    lost: Vec<String>,
+    raw: Vec<String>,
+    /// Why nothing more is written.
+    failure: Option<String>,
+}
+
+/// Makes text of records; one for each thread.
+struct Render<'a> {
+    format: Format,
+    fields: &'a FieldArgs,
+    times: Times,
+    /// True if a record that cannot be decoded is a failure.
+    strict: bool,
+    /// Width of the column of topics, in text.
+    width: usize,
+    /// Number of further fields by topic.
+    further: HashMap<TopicId, usize>,
+    /// Plan by topic.
+    plans: Vec<Plan>,
+    lines: ndjson::Lines,
+    line: String,
+}
+
+/// Further fields of a record.
+type Further = [(Arc<str>, Value)];
+
+impl<'a> Render<'a> {
+    fn new(format: Format, fields: &'a FieldArgs, times: Times, strict: bool, width: usize) -> Self {
+        let (further, plans) = (HashMap::new(), Vec::new());
+        let (lines, line) = (ndjson::Lines::default(), String::new());
+        Self { format, fields, times, strict, width, further, plans, lines, line }
+    }
+
+    /// Returns the same for another thread, without further fields.
+    fn again(&self) -> Self {
+        Self::new(self.format, self.fields, self.times.clone(), self.strict, self.width)
+    }
+
+    /// Returns the text of records with these further fields, which only one record can have.
+    fn records(&mut self, records: &[Record<'_>], further: &Further) -> Result<Rendered, Failure> {
+        let mut rendered = Rendered::default();
+        if self.format == Format::Csv {
+            let mut csv = csv::Writer::from_writer(std::mem::take(&mut rendered.text));
+            for record in records {
+                let done = self.row(record, further, &mut csv, &mut rendered.raw)?;
+                if self.note(record, done, &mut rendered) {
+                    break;
+                }
+            }
+            csv.flush()?;
+            rendered.text = csv.into_inner().map_err(|error| Failure::from(error.into_error()))?;
+            return Ok(rendered);
+        }
+        for record in records {
+            let start = rendered.text.len();
+            let done = self.record(record, further, &mut rendered.text)?;
+            if done.is_err() {
+                rendered.text.truncate(start);
+            }
+            if self.note(record, done, &mut rendered) {
+                break;
+            }
+        }
+        Ok(rendered)
+    }
+
+    /// Notes why a record could not be decoded. Returns whether that is the end.
+    fn note(&self, record: &Record<'_>, done: Result<(), String>, rendered: &mut Rendered) -> bool {
+        let Err(why) = done else { return false };
+        let text = format!(
+            "record {} of {} (byte {}) cannot be decoded: {why}",
+            record.seq, record.topic.name, record.offset
+        );
+        if self.strict {
+            rendered.failure = Some(text);
+            return true;
+        }
+        rendered.lost.push(text);
+        false
+    }
+
+    /// Writes a record as text or JSON; returns why it cannot be decoded.
+    fn record(
+        &mut self,
+        record: &Record<'_>,
+        further: &Further,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<(), String>, Failure> {
+        self.resolve(record.topic)?;
+        let Plan::Write(plan) = &self.plans[record.topic.id.index()] else { return Ok(Ok(())) };
+        if self.format != Format::Text {
+            if self.format == Format::Json {
+                out.extend_from_slice(COMMA);
+            }
+            self.times.head(record, &plan.name, &mut self.lines, out);
+            // Records with all of their fields are written straight from their bytes.
+            if further.is_empty() && plan.is_whole(record) {
+                if let Err(error) = self.lines.data(record, out) {
+                    return Ok(Err(error.to_string()));
+                }
+            } else {
+                let (value, schema) = match plan.value(record, further) {
+                    Ok(value) => value,
+                    Err(why) => return Ok(Err(why)),
+                };
+                match (&plan.keep, &value) {
+                    (Keep::Leaves(_), Value::Struct(fields)) => some_fields(fields, schema, &plan.keep, out)?,
+                    _ => serde_json::to_writer(&mut *out, &value)?,
+                }
+            }
+            out.extend_from_slice(if self.format == Format::Ndjson { b"}\n" } else { b"}" });
+            return Ok(Ok(()));
+        }
+        let (value, schema) = match plan.value(record, further) {
             Ok(value) => value,
-            Err(error) => return self.undecodable(record, &error.to_string()),
+            Err(why) => return Ok(Err(why)),
         };
-        // Records that do not fit an inferred definition are written as bytes.
-        let schema = plan.schema.as_deref().filter(|schema| !is_raw(&value, schema));
-        if plan.leaves.is_some_and(|leaves| schema.is_some() && leaves != count(&value, schema)) {
-            return self.undecodable(record, "its fields differ from its schema");
-        }
-        if schema.is_some() {
-            self.derived.append(record, &mut value)?;
-        }
         self.line.clear();
-        match &mut self.sink {
-            Sink::Csv(csv) => {
-                if row(csv, record, &value, schema, plan, self.times, &mut self.line)? {
-                    let text =
-                        format!("{} contains raw bytes, which CSV cannot represent", record.topic.name);
-                    self.context.notices.warn("records with raw bytes", &text);
-                    self.status = Status::Lost;
-                }
-            }
-            Sink::Plain(out) => {
-                if self.format == Format::Text {
-                    self.times.push_text(record.time, &mut self.line);
-                    self.line.push_str("  ");
-                    self.line.push_str(&plan.name);
-                    let blanks = self.width.saturating_sub(plan.width) + 2;
-                    self.line.extend(std::iter::repeat_n(' ', blanks));
-                    text(&value, schema, &plan.keep, &mut self.line);
-                    self.line.push('\n');
-                    out.write_all(self.line.as_bytes())?;
-                } else {
-                    self.object.clear();
-                    if self.format == Format::Json && self.written > 0 {
-                        self.object.extend_from_slice(b",\n");
-                    }
-                    json(record, &value, schema, plan, self.times, &mut self.object)?;
-                    if self.format == Format::Ndjson {
-                        self.object.push(b'\n');
-                    }
-                    out.write_all(&self.object)?;
-                }
-                out.end_record()?;
-            }
+        self.times.push_text(record.time, &mut self.line);
+        self.line.push_str("  ");
+        self.line.push_str(&plan.name);
+        let blanks = self.width.saturating_sub(plan.width) + 2;
+        self.line.extend(std::iter::repeat_n(' ', blanks));
+        text(&value, schema, &plan.keep, &mut self.line);
+        self.line.push('\n');
+        out.extend_from_slice(self.line.as_bytes());
+        Ok(Ok(()))
+    }
+
+    /// Writes a record as a row of CSV; returns why it cannot be decoded.
+    fn row(
+        &mut self,
+        record: &Record<'_>,
+        further: &Further,
+        csv: &mut csv::Writer<Vec<u8>>,
+        raw: &mut Vec<String>,
+    ) -> Result<Result<(), String>, Failure> {
+        self.resolve(record.topic)?;
+        let Plan::Write(plan) = &self.plans[record.topic.id.index()] else { return Ok(Ok(())) };
+        let (value, schema) = match plan.value(record, further) {
+            Ok(value) => value,
+            Err(why) => return Ok(Err(why)),
+        };
+        self.line.clear();
+        if row(csv, record, &value, schema, plan, &self.times, &mut self.line)? {
+            raw.push(format!("{} contains raw bytes, which CSV cannot represent", record.topic.name));
         }
-        self.written += 1;
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Returns the selected leaves of a topic's records, then those that are added.
     fn keep(&self, topic: &Topic) -> Option<Keep> {
         let keep = self.fields.keep(topic);
-        let more = self.derived.names(topic.id).len();
-        if more == 0 {
-            return keep;
-        }
+        let Some(more) = self.further.get(&topic.id) else { return keep };
         let leaves = topic.schema.as_deref().map_or(0, |schema| crate::select::leaves(schema).len());
         let mut kept: Vec<bool> =
             (0..leaves).map(|place| keep.as_ref().is_some_and(|keep| keep.leaf(place))).collect();
@@ -214,44 +347,52 @@ impl<'a> Records<'a> {
         Some(Keep::Leaves(kept))
     }
 
-    fn plan(&self, topic: &Topic) -> Result<Plan, Failure> {
-        let Some(keep) = self.keep(topic) else { return Ok(Plan::Skip) };
-        let name = match self.format {
-            Format::Text => escape(&topic.name).into_owned(),
-            _ => serde_json::to_string(&topic.name)?,
-        };
-        let width = width(&name);
-        let schema = topic.schema.clone();
-        let leaves = schema.as_deref().map(|schema| crate::select::leaves(schema).len());
-        Ok(Plan::Write(Layout { keep, name, width, schema, leaves }))
-    }
-
-    /// Counts a record that cannot be decoded as lost.
-    fn undecodable(&mut self, record: &Record<'_>, why: &str) -> Result<(), Failure> {
-        let text = format!(
-            "record {} of {} (byte {}) cannot be decoded: {why}",
-            record.seq, record.topic.name, record.offset
-        );
-        if self.context.global.strict {
-            return Err(Failure::failed(text).at(self.file));
+    /// Makes the plan of a topic.
+    fn resolve(&mut self, topic: &Topic) -> Result<(), Failure> {
+        let index = topic.id.index();
+        if self.plans.len() <= index {
+            self.plans.resize_with(index + 1, || Plan::Unresolved);
         }
-        self.context.notices.warn("records cannot be decoded", &text);
-        self.status = Status::Lost;
+        if !matches!(self.plans[index], Plan::Unresolved) {
+            return Ok(());
+        }
+        self.plans[index] = match self.keep(topic) {
+            None => Plan::Skip,
+            Some(keep) => {
+                let name = match self.format {
+                    Format::Text => escape(&topic.name).into_owned(),
+                    _ => serde_json::to_string(&topic.name)?,
+                };
+                let width = width(&name);
+                let schema = topic.schema.clone();
+                let leaves = schema.as_deref().map(|schema| crate::select::leaves(schema).len());
+                Plan::Write(Layout { keep, name, width, schema, leaves })
+            }
+        };
         Ok(())
     }
+}
 
-    /// Ends the output. Returns whether data was lost.
-    pub(crate) fn finish(mut self) -> Result<Status, Failure> {
-        match &mut self.sink {
-            Sink::Csv(csv) => csv.flush()?,
-            Sink::Plain(out) => {
-                if self.format == Format::Json {
-                    out.write_all(b"]}\n")?;
-                }
-                out.flush()?;
-            }
+impl Layout {
+    /// Returns whether all fields are written, and the record has just those of the schema.
+    fn is_whole(&self, record: &Record<'_>) -> bool {
+        let is_own = |schema| record.layout().is_some_and(|layout| Arc::ptr_eq(layout.schema(), schema));
+        self.keep == Keep::All && self.schema.as_ref().is_some_and(is_own)
+    }
+
+    /// Returns the value of a record and its further fields, with its schema if it has just the
+    /// fields of that; or why it cannot be decoded.
+    fn value(&self, record: &Record<'_>, further: &Further) -> Result<(Value, Option<&Schema>), String> {
+        let mut value = record.value().map_err(|error| error.to_string())?;
+        // Records that do not fit an inferred definition are written as bytes.
+        let schema = self.schema.as_deref().filter(|schema| !is_raw(&value, schema));
+        if self.leaves.is_some_and(|leaves| schema.is_some() && leaves != count(&value, schema)) {
+            return Err("its fields differ from its schema".to_owned());
         }
-        Ok(self.status)
+        if let (Some(_), Value::Struct(fields)) = (schema, &mut value) {
+            fields.extend(further.iter().cloned());
+        }
+        Ok((value, schema))
     }
 }
 
@@ -280,25 +421,6 @@ fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) 
         }
         place += 1;
     });
-}
-
-/// Writes the JSON object of a record.
-fn json(
-    record: &Record<'_>,
-    value: &Value,
-    schema: Option<&Schema>,
-    plan: &Layout,
-    times: &Times,
-    line: &mut Vec<u8>,
-) -> Result<(), Failure> {
-    let (time, t_ns) = (times.machine(record.time), times.t_ns(record.time));
-    ndjson::head(time.as_deref(), t_ns, &plan.name, record, line)?;
-    match (&plan.keep, value) {
-        (Keep::Leaves(_), Value::Struct(fields)) => some_fields(fields, schema, &plan.keep, line)?,
-        _ => serde_json::to_writer(&mut *line, value)?,
-    }
-    line.push(b'}');
-    Ok(())
 }
 
 /// Writes the selected fields: whole fields unchanged, single leaves of others by their flat names.
@@ -341,7 +463,7 @@ fn some_fields(
 
 /// Writes a row of CSV. Returns whether it had bytes, which are left out.
 fn row(
-    csv: &mut csv::Writer<Out>,
+    csv: &mut csv::Writer<Vec<u8>>,
     record: &Record<'_>,
     value: &Value,
     schema: Option<&Schema>,
@@ -380,8 +502,5 @@ fn row(
         Ok::<(), csv::Error>(())
     })?;
     csv.write_record(None::<&[u8]>)?;
-    if csv.get_ref().terminal {
-        csv.flush()?;
-    }
     Ok(bytes)
 }

@@ -7,6 +7,7 @@
 
 mod encode;
 mod measure;
+mod plan;
 mod row;
 mod scalar;
 mod types;
@@ -14,6 +15,7 @@ mod value;
 
 pub use encode::Misfit;
 pub use measure::Fit;
+pub use plan::{At, Leaf, Plan, Plans, Visit};
 pub use row::{Place, Row};
 pub use scalar::{Number, encode_scalar, scalar_of, scalar_value};
 pub use types::{Builder, Declared, DeclaredField, Element, Encoding, Layout, Len, Slot};

@@ -2,15 +2,15 @@
 
 use rovelog::core::text;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
 use std::iter::Peekable;
 
 use ::mcap::records::MessageHeader;
-use ::mcap::write::{Metadata, NoSeek};
-use ::mcap::{Compression, WriteOptions, Writer};
+use rovelog::core::layout::Plans;
 use rovelog::{AnyLog, Record, Topic, Value};
 
+use super::encode::{Message, Tag, tag};
 use super::extras::{Carried, Extra, ExtraSchema, Extras};
+use super::output::{Messages, Part, Summary};
 use super::types;
 use crate::provenance::name_and_instance;
 use crate::{ExportError, Exported, Loss, TimeBase};
@@ -24,10 +24,18 @@ pub(super) struct Tally {
     too_deep: bool,
 }
 
-/// The output file. One type for all outputs, so that writing is compiled once.
+/// A message in protobuf, and the number of missing values in it.
+#[derive(Default)]
+pub(super) struct Encoded {
+    bytes: Vec<u8>,
+    nulls: u64,
+}
+
+/// The output file.
 pub(super) struct File<'a> {
     log: &'a AnyLog,
-    pub(super) writer: Writer<NoSeek<&'a mut dyn Write>>,
+    pub(super) writer: Messages<'a>,
+    plans: Plans<Tag>,
     pub(super) base: TimeBase,
     package: &'static str,
     instance_key: &'static str,
@@ -45,23 +53,16 @@ pub(super) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    pub(super) fn create(
+    pub(super) fn new(
         log: &'a AnyLog,
         extras: &dyn Extras,
-        out: &'a mut dyn Write,
-    ) -> Result<Self, ExportError> {
-        let writer = WriteOptions::new()
-            .compression(Some(Compression::Zstd))
-            .compression_threads(0)
-            .chunk_size(Some(1 << 20))
-            .profile(extras.profile())
-            .library(concat!("rovelog ", env!("CARGO_PKG_VERSION")))
-            .disable_seeking(true)
-            .create(NoSeek::new(out))?;
+        push: &'a mut (dyn FnMut(Part) -> Result<(), ExportError> + 'a),
+    ) -> Self {
         let topics = log.topics().len();
-        Ok(Self {
+        Self {
             log,
-            writer,
+            writer: Messages::new(push),
+            plans: Plans::default(),
             base: TimeBase::of(&**log),
             package: extras.profile(),
             instance_key: extras.instance_key(),
@@ -72,15 +73,7 @@ impl<'a> File<'a> {
             names: log.topics().iter().map(|topic| extras.channel_name(topic)).collect(),
             unplaced: BTreeMap::new(),
             messages: 0,
-        })
-    }
-
-    pub(super) fn metadata(
-        &mut self,
-        name: &str,
-        metadata: BTreeMap<String, String>,
-    ) -> Result<(), ExportError> {
-        Ok(self.writer.write_metadata(&Metadata { name: name.to_owned(), metadata })?)
+        }
     }
 
     pub(super) fn tally(&mut self, topic: &Topic) -> &mut Tally {
@@ -133,16 +126,13 @@ impl<'a> File<'a> {
         Ok(Some(channel))
     }
 
+    /// Writes a record as the bytes of its message: those in `data`, or its own without a type.
     pub(super) fn record(
         &mut self,
         record: &Record<'_>,
-        value: Option<&Value>,
         nanos: i64,
-        buffer: &mut Vec<u8>,
+        data: Option<&Encoded>,
     ) -> Result<(), ExportError> {
-        if self.carried[record.topic.id.index()] == Carried::Otherwise {
-            return Ok(());
-        }
         let Some(channel_id) = self.channel(record.topic)? else {
             let known = record.topic.schema.is_some();
             let tally = self.tally(record.topic);
@@ -155,15 +145,42 @@ impl<'a> File<'a> {
             return Ok(());
         };
         let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
-        let Some(value) = value else { return self.write(header, &record.payload) };
-        types::encode(value, buffer);
-        self.tally(record.topic).nulls += nulls(value);
-        self.write(header, buffer)
+        self.tally(record.topic).nulls += data.map_or(0, |data| data.nulls);
+        self.write(header, data.map_or(&record.payload, |data| &data.bytes))
+    }
+
+    /// Encodes a record as a message of its topic's type; `value` is it, if known.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be decoded.
+    pub(super) fn encode(
+        &mut self,
+        record: &Record<'_>,
+        value: Option<&Value>,
+        data: &mut Encoded,
+    ) -> rovelog::Result<()> {
+        data.bytes.clear();
+        data.nulls = 0;
+        if self.plans.run(record, &mut tag, &mut Message::new(&mut data.bytes)) {
+            return Ok(());
+        }
+        data.bytes.clear();
+        let owned;
+        let value = match value {
+            Some(value) => value,
+            None => {
+                owned = record.value()?;
+                &owned
+            }
+        };
+        types::encode(value, &mut data.bytes);
+        data.nulls = nulls(value);
+        Ok(())
     }
 
     pub(super) fn write(&mut self, header: MessageHeader, data: &[u8]) -> Result<(), ExportError> {
         self.messages += 1;
-        Ok(self.writer.write_to_known_channel(&header, data)?)
+        self.writer.write(header, data)
     }
 
     /// Returns the log time and publish time of a record that was logged at `nanos`.
@@ -202,8 +219,8 @@ impl<'a> File<'a> {
         self.write(header, &extra.bytes)
     }
 
-    pub(super) fn finish(mut self, extras: &dyn Extras) -> Result<Exported<()>, ExportError> {
-        self.writer.finish()?;
+    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Exported<()>, Summary), ExportError> {
+        let summary = self.writer.finish()?;
         let mut losses = extras.losses();
         losses.extend(self.unplaced.iter().map(|(topic, count)| {
             Loss::new(topic, "", format!("MCAP cannot store the times of {}", text::count(*count, "message")))
@@ -225,7 +242,7 @@ impl<'a> File<'a> {
                 ));
             }
         }
-        Ok(Exported { out: (), messages: self.messages, losses, notes: extras.notes() })
+        Ok((Exported { out: (), messages: self.messages, losses, notes: extras.notes() }, summary))
     }
 }
 

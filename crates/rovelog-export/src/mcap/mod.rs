@@ -6,10 +6,13 @@
 //! `foxglove.FrameTransform`, sensor data as `foxglove.PointCloud`, `LaserScan` and images.
 //! Everything that a format adds is in its implementation of `Extras`.
 
+mod chunk;
+mod encode;
 mod extras;
 mod file;
 mod foxglove;
 mod options;
+mod output;
 mod plain;
 mod proto;
 mod px4;
@@ -20,11 +23,14 @@ mod vel;
 
 use std::io::Write;
 
-pub use options::{McapOptions, RosForm, VelodyneOptions};
+pub use options::{McapCompression, McapOptions, RosForm, VelodyneOptions};
+use rovelog::core::parallel::in_order;
 use rovelog::{AnyLog, Select};
 
+use self::chunk::Packer;
 use self::extras::{Carried, Extras};
-use self::file::File;
+use self::file::{Encoded, File};
+use self::output::{Output, Part, Summary, Written};
 use crate::{ExportError, Exported, Provenance};
 
 /// Writes the selected records, and the messages derived from them. Returns the complete output.
@@ -50,25 +56,58 @@ fn write_all(
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Exported<()>, ExportError> {
-    let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
     let mut extras: Box<dyn Extras + '_> = match log {
         AnyLog::Ulog(reader) => Box::new(px4::Px4::new(reader, options)?),
         AnyLog::Vel(reader) => Box::new(vel::Vel::new(reader, select, options)),
         AnyLog::Rld(reader) => Box::new(rld::Rld::new(reader, select, options)?),
         _ => Box::new(plain::Plain::new(log, options)),
     };
-    let extras = &mut *extras;
-    let mut file = File::create(log, extras, out)?;
-    file.metadata("rovelog", provenance.facts(&**log).into_iter().map(|(k, v)| (k.to_owned(), v)).collect())?;
+    let mut output = Output::new(extras.profile(), out)?;
+    let mut done = None;
+    in_order(
+        options.jobs,
+        || Packer::new(options.compression),
+        |packer, part| match (part, packer) {
+            (Part::Metadata(metadata), _) => Ok(Written::Metadata(metadata)),
+            (Part::Chunk(chunk), Ok(packer)) => packer.pack(chunk).map(Written::Chunk),
+            (Part::Chunk(_), Err(error)) => Err(ExportError::Format(error.to_string())),
+        },
+        |push| {
+            done = Some(messages(log, select, options, provenance, &mut *extras, push, progress)?);
+            Ok(())
+        },
+        |written: Result<Written, ExportError>| output.part(written?),
+    )?;
+    let Some((done, summary)) = done else {
+        return Err(ExportError::Format("the messages have no end".to_owned()));
+    };
+    output.finish(summary)?;
+    Ok(done)
+}
+
+/// Makes the messages of the file, and hands them on as chunks.
+fn messages(
+    log: &AnyLog,
+    select: &Select,
+    options: &McapOptions,
+    provenance: &Provenance,
+    extras: &mut dyn Extras,
+    push: &mut dyn FnMut(Part) -> Result<(), ExportError>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Exported<()>, Summary), ExportError> {
+    let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
+    let mut file = File::new(log, extras, push);
+    let facts = provenance.facts(&**log).into_iter().map(|(k, v)| (k.to_owned(), v));
+    file.writer.metadata("rovelog", facts.collect())?;
     let info = extras.info();
     if !info.is_empty() {
-        file.metadata("info", info)?;
+        file.writer.metadata("info", info)?;
     }
     let mut extra_messages = extras.messages();
     extra_messages.retain(|extra| select.keeps_time(extra.nanos));
     extra_messages.sort_by_key(|extra| extra.nanos);
     let mut extra_messages = extra_messages.into_iter().peekable();
-    let (mut now, mut value_bytes, mut more) = (None, Vec::new(), Vec::new());
+    let (mut now, mut data, mut more) = (None, Encoded::default(), Vec::new());
     let records = extras.wants_records().then(|| log.records(select));
     for record in records.into_iter().flatten() {
         let record = record?;
@@ -84,18 +123,21 @@ fn write_all(
             }
             continue;
         }
-        let value = match file.carried[record.topic.id.index()] {
+        let mut value = None;
+        match file.carried[record.topic.id.index()] {
             Carried::Typed => {
-                let Ok(value) = record.value() else {
+                if options.typed && extras.wants_value(record.topic) {
+                    value = record.value().ok();
+                }
+                if file.encode(&record, value.as_ref(), &mut data).is_err() {
                     file.tally(record.topic).undecodable += 1;
                     continue;
-                };
-                Some(value)
+                }
+                file.record(&record, nanos, Some(&data))?;
             }
-            Carried::Bytes | Carried::Otherwise => None,
-        };
-        value_bytes.clear();
-        file.record(&record, value.as_ref(), nanos, &mut value_bytes)?;
+            Carried::Bytes => file.record(&record, nanos, None)?,
+            Carried::Otherwise => {}
+        }
         if options.typed {
             let at = file.base.place(nanos).unwrap_or(nanos);
             extras.on_record(&record, value.as_ref(), at, &mut more);
@@ -106,9 +148,9 @@ fn write_all(
         }
     }
     file.catch_up(extras, &mut extra_messages, None, progress)?;
-    let mut done = file.finish(extras)?;
+    let (mut done, summary) = file.finish(extras)?;
     let (losses, notes) = bag.map(ros::Ros::outcome).unwrap_or_default();
     done.losses.extend(losses);
     done.notes.extend(notes);
-    Ok(done)
+    Ok((done, summary))
 }

@@ -1,5 +1,6 @@
 //! Options of MCAP files.
 
+use rovelog::core::parallel::Jobs;
 use rovelog::vel_format::velodyne::{Calibration, Model, PointOptions};
 
 /// Options of MCAP output.
@@ -22,6 +23,28 @@ pub struct McapOptions {
     pub ros: RosForm,
     /// VEL: facts about the Velodyne that the log does not contain.
     pub velodyne: VelodyneOptions,
+    /// Compression of chunks.
+    pub compression: McapCompression,
+    /// Number of threads that compress.
+    pub jobs: Jobs,
+}
+
+/// Compression of the chunks of an MCAP file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum McapCompression {
+    /// None.
+    None,
+    /// LZ4 frames.
+    Lz4,
+    /// zstd with this level, from 1 (fast) to 22 (small).
+    Zstd(i32),
+}
+
+impl Default for McapCompression {
+    fn default() -> Self {
+        Self::Zstd(1)
+    }
 }
 
 /// How clouds are made from Velodyne packets.
@@ -58,6 +81,8 @@ impl Default for McapOptions {
             batch: None,
             ros: RosForm::default(),
             velodyne: VelodyneOptions::default(),
+            compression: McapCompression::default(),
+            jobs: Jobs::default(),
         }
     }
 }

@@ -195,6 +195,11 @@ impl Extras for Px4<'_> {
         "multi_id"
     }
 
+    fn wants_value(&self, topic: &Topic) -> bool {
+        let ids = [self.attitude, self.local_position];
+        ids.contains(&Some(topic.id)) || self.positions.contains_key(&topic.id)
+    }
+
     fn messages(&self) -> Vec<Extra> {
         let base = TimeBase::of(self.reader);
         let mut found = Vec::new();

@@ -11,32 +11,34 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use rovelog::core::parallel::{Jobs, in_order};
 
-use super::number::Numbers;
 use super::options::Dialect;
-use super::sink::{Job, Out, Sink};
+use super::sink::{Job, Out};
+use super::source::Source;
 use crate::leaf::{Leaf, free_name, leaves};
+use crate::number::Numbers;
 use crate::{ExportError, Loss, TimeBase};
-
-/// Bytes that are collected before they are written.
-const CHUNK: usize = 1 << 16;
 
 /// The first columns of a table.
 const TIMES: [&str; 2] = ["time", "t_ns"];
 
+/// One table.
 pub(super) struct Csv<'w> {
     out: Out<'w>,
-    text: Vec<u8>,
+    rows: Rows,
+    topic: String,
+    /// Number of characters that pyulog would write as negative numbers.
+    odd_chars: u64,
+}
+
+/// How the rows of a table are written.
+struct Rows {
     leaves: Vec<Leaf>,
     /// True if the table has the two columns of times before the leaves.
     times: bool,
     base: TimeBase,
     style: Style,
-    numbers: Numbers,
-    losses: Vec<Loss>,
-    topic: String,
-    /// Number of characters that pyulog would write as negative numbers.
-    odd_chars: u64,
 }
 
 /// Format of the cells.
@@ -46,11 +48,56 @@ struct Style {
     delimiter: u8,
 }
 
+/// Writes tables, whose rows become text by several threads. Returns the number of rows of each.
+pub(super) fn write(
+    source: Source<'_>,
+    tables: Vec<Csv<'_>>,
+    jobs: Jobs,
+    losses: &mut Vec<Loss>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Vec<u64>, ExportError> {
+    let mut counts = Vec::new();
+    let (mut outs, mut rows) = (Vec::new(), Vec::new());
+    for Csv { out, rows: how, topic, odd_chars } in tables {
+        outs.push((out, topic, odd_chars));
+        rows.push(how);
+    }
+    in_order(
+        jobs,
+        Numbers::default,
+        |numbers, (table, batch): (usize, RecordBatch)| {
+            let mut text = Vec::new();
+            let odd = rows[table].write(&batch, numbers, &mut text);
+            odd.map(|odd| (table, text, odd))
+        },
+        |push| {
+            counts = source.batches(progress, &mut |table, batch| push((table, batch)))?;
+            Ok(())
+        },
+        |written| {
+            let (table, text, odd) = written?;
+            let (out, _, odd_chars) = &mut outs[table];
+            *odd_chars += odd;
+            Ok::<_, ExportError>(out.write_all(&text)?)
+        },
+    )?;
+    for (_, topic, odd_chars) in outs.iter().filter(|(.., odd_chars)| *odd_chars > 0) {
+        let why = format!("{odd_chars} characters beyond ASCII, left empty");
+        losses.push(Loss::new(topic, "", why));
+    }
+    Ok(counts)
+}
+
 impl<'w> Csv<'w> {
-    pub(super) fn new(job: &Job<'_>, read: &Schema, out: Out<'w>) -> Self {
+    /// Starts a table: its first line is written.
+    pub(super) fn new(
+        job: &Job<'_>,
+        read: &Schema,
+        out: Out<'w>,
+        losses: &mut Vec<Loss>,
+    ) -> Result<Self, ExportError> {
         let pyulog = job.options.dialect == Dialect::Pyulog;
         let style = Style { pyulog, delimiter: job.options.delimiter };
-        let mut losses = Vec::new();
         let mut leaves = leaves(read, job.options.names);
         leaves.remove(0);
         leaves.retain(|leaf| {
@@ -70,93 +117,69 @@ impl<'w> Csv<'w> {
                 leaf.name = free_name(&mut taken, &leaf.name);
             }
         }
-        let mut csv = Self {
-            out,
-            text: Vec::with_capacity(CHUNK + 4096),
-            leaves,
-            times: !pyulog,
-            base: TimeBase::of(job.log),
-            style,
-            numbers: Numbers::new(),
-            losses,
-            topic: job.topic.name.clone(),
-            odd_chars: 0,
-        };
-        csv.head();
-        csv
+        let rows = Rows { leaves, times: !pyulog, base: TimeBase::of(job.log), style };
+        out.write_all(&rows.head())?;
+        Ok(Self { out, rows, topic: job.topic.name.clone(), odd_chars: 0 })
     }
+}
 
-    fn head(&mut self) {
+impl Rows {
+    fn head(&self) -> Vec<u8> {
+        let mut text = Vec::new();
         let times = if self.times { &TIMES[..] } else { &[] };
         let names = times.iter().copied().chain(self.leaves.iter().map(|leaf| leaf.name.as_str()));
         for (i, name) in names.enumerate() {
             if i > 0 {
-                self.text.push(self.style.delimiter);
+                text.push(self.style.delimiter);
             }
-            quoted(name, self.style.delimiter, &mut self.text);
+            quoted(name, self.style.delimiter, &mut text);
         }
-        self.text.push(b'\n');
+        text.push(b'\n');
+        text
     }
 
-    fn times(&mut self, time: Option<i64>) {
+    fn times(&self, time: Option<i64>, numbers: &mut Numbers, text: &mut Vec<u8>) {
         if let (Some(time), TimeBase::Utc(offset)) = (time, self.base)
             && let Some(time) = time.checked_add(offset)
         {
-            self.numbers.date(time, &mut self.text);
+            numbers.date(time, text);
         }
-        self.text.push(self.style.delimiter);
+        text.push(self.style.delimiter);
         if let Some(time) = time {
-            self.numbers.integer(time, &mut self.text);
+            numbers.integer(time, text);
         }
     }
-}
 
-impl Sink for Csv<'_> {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
+    /// Writes rows. Returns the number of characters that pyulog would write as negative numbers.
+    fn write(
+        &self,
+        batch: &RecordBatch,
+        numbers: &mut Numbers,
+        text: &mut Vec<u8>,
+    ) -> Result<u64, ExportError> {
         let bounds: Vec<_> = self.leaves.iter().map(|leaf| leaf.bind(batch)).collect();
         let cells = bounds.iter().zip(&self.leaves);
         let cells = cells.map(|(bound, leaf)| Ok((bound, Cells::of(&bound.array, leaf)?)));
         let cells: Vec<_> = cells.collect::<Result<_, ExportError>>()?;
         let nanos = batch.column(0).as_primitive::<Int64Type>();
+        let mut odd_chars = 0;
         for row in 0..batch.num_rows() {
             if self.times {
-                self.times(nanos.is_valid(row).then(|| nanos.value(row)));
-                self.text.push(self.style.delimiter);
+                self.times(nanos.is_valid(row).then(|| nanos.value(row)), numbers, text);
+                text.push(self.style.delimiter);
             }
             for (bound, cells) in &cells {
                 if let Some(at) = bound.at(row) {
-                    let odd = cells.write(at, self.style, &mut self.numbers, &mut self.text)?;
-                    self.odd_chars += u64::from(odd);
+                    let odd = cells.write(at, self.style, numbers, text)?;
+                    odd_chars += u64::from(odd);
                 }
-                self.text.push(self.style.delimiter);
+                text.push(self.style.delimiter);
             }
             // The line end replaces the delimiter after the last cell.
-            self.text.pop_if(|last| *last == self.style.delimiter);
-            self.text.push(b'\n');
-            if self.text.len() >= CHUNK {
-                self.out.write_all(&self.text)?;
-                self.text.clear();
-            }
+            text.pop_if(|last| *last == self.style.delimiter);
+            text.push(b'\n');
         }
-        Ok(())
-    }
-
-    fn held(&self) -> usize {
-        self.text.capacity()
-    }
-
-    fn relieve(&mut self) -> Result<(), ExportError> {
-        Ok(())
-    }
-
-    fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError> {
-        self.out.write_all(&self.text)?;
-        losses.append(&mut self.losses);
-        if self.odd_chars > 0 {
-            let why = format!("{} characters beyond ASCII, left empty", self.odd_chars);
-            losses.push(Loss::new(&self.topic, "", why));
-        }
-        Ok(())
+        Ok(odd_chars)
     }
 }
 
@@ -385,7 +408,7 @@ mod tests {
         let list: ArrayRef =
             Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([1]), Arc::new(structs), None));
         let mut out = Vec::new();
-        json(&list, 0, &mut Numbers::new(), &mut out).unwrap();
+        json(&list, 0, &mut Numbers::default(), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), r#"[{"b":"AP8="}]"#);
     }
 }

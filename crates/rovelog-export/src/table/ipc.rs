@@ -60,10 +60,6 @@ impl Sink for Ipc<'_> {
         Ok(())
     }
 
-    fn held(&self) -> usize {
-        self.bytes
-    }
-
     fn relieve(&mut self) -> Result<(), ExportError> {
         self.put()
     }

@@ -4,19 +4,21 @@
 mod csv;
 #[cfg(feature = "parquet")]
 mod ipc;
-mod number;
+#[cfg(feature = "parquet")]
+mod lanes;
 mod options;
 pub(crate) mod order;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sink;
+mod source;
 #[cfg(feature = "parquet")]
 mod vocabulary;
 
 use std::io::Write;
 
-use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use rovelog::core::parallel::Jobs;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
 pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
@@ -24,9 +26,10 @@ pub use options::{Dialect, Kind, Names, TableOptions, TimeUnit};
 pub use crate::leaf::free_name;
 
 #[cfg(feature = "parquet")]
-pub use self::parquet::parquet_properties;
+pub use self::parquet::{Floats, parquet_properties};
 
-use self::sink::{Job, Out, Sink};
+use self::sink::{Job, Out};
+use self::source::{Source, Topics};
 use crate::signal::{Extended, Joined};
 use crate::{ExportError, Loss, Provenance};
 
@@ -39,9 +42,6 @@ pub struct Written<W> {
     /// Number of rows written.
     pub rows: u64,
 }
-
-/// Maximum memory that all tables together hold before the largest is written out.
-const HELD: usize = 96 << 20;
 
 /// Writes the selected rows of topics, each to its own output, in one pass where the format allows
 /// it. Returns the outputs in the same order, with the values that could not be carried.
@@ -86,71 +86,24 @@ fn write_all(
     };
     let wanted = select.clone();
     select = Extended::reads(&options.derived, &wanted);
-    let mut tables: Vec<Option<Table<'_>>> = log.topics().iter().map(|_| None).collect();
-    let mut ids = Vec::new();
     let metadata = provenance.of_all_tables(log);
+    let mut tables = Tables::new(kind);
+    let (mut ids, mut further) = (Vec::new(), Vec::new());
     for (topic, out) in outputs {
         let job = Job { log, topic, options, metadata: &metadata, sorted: order.is_sorted(topic.id) };
         let extended = match options.derived[..] {
             [] => None,
             _ => Some(Extended::new(log, topic, &options.derived, &wanted)?),
         };
-        let sink = match &extended {
-            Some(extended) => sink(kind, &job, extended.schema(), out)?,
-            None => sink(kind, &job, &log.own(topic)?.columns(&select)?.schema(), out)?,
-        };
-        tables[topic.id.index()] = Some(Table { sink, rows: 0, extended });
+        match &extended {
+            Some(extended) => tables.add(&job, extended.schema(), out)?,
+            None => tables.add(&job, &log.own(topic)?.columns(&select)?.schema(), out)?,
+        }
         ids.push(topic.id);
+        further.push(extended);
     }
-    // Topics that need sorting are read separately, window by window.
-    let whole = ids.iter().filter(|id| !order.needs_sorting(**id));
-    select.topics = Some(whole.map(|id| log.topics()[id.index()].name.clone()).collect());
-    let mut held = Held::default();
-    for item in log.batches(&select) {
-        let (id, batch) = item?;
-        if let Some(table) = &mut tables[id.index()] {
-            table.write(&batch, progress)?;
-            held.after(id.index(), &mut tables)?;
-        }
-    }
-    for id in ids.iter().filter(|id| order.needs_sorting(**id)) {
-        let topic = &log.topics()[id.index()];
-        order.sorted(log, topic, &select, &mut |batch| {
-            if let Some(table) = &mut tables[id.index()] {
-                table.write(batch, progress)?;
-                held.after(id.index(), &mut tables)?;
-            }
-            Ok(())
-        })?;
-    }
-    let mut losses = Vec::new();
-    let mut rows = Vec::new();
-    for id in ids {
-        let Some(table) = tables[id.index()].take() else { continue };
-        rows.push(table.rows);
-        table.sink.finish(&mut losses)?;
-    }
-    Ok((rows, losses))
-}
-
-/// Returns a writer of rows with `schema`.
-fn sink<'w>(
-    kind: Kind,
-    job: &Job<'_>,
-    schema: &Schema,
-    out: Out<'w>,
-) -> Result<Box<dyn Sink + 'w>, ExportError> {
-    Ok(match kind {
-        #[cfg(feature = "parquet")]
-        Kind::Parquet => Box::new(parquet::Parquet::new(job, schema, out)?),
-        #[cfg(feature = "parquet")]
-        Kind::Arrow => Box::new(ipc::Ipc::new(job, schema, out)?),
-        #[cfg(not(feature = "parquet"))]
-        Kind::Parquet | Kind::Arrow => {
-            return Err(ExportError::NotBuiltIn { what: kind.name(), feature: "parquet" });
-        }
-        Kind::Csv => Box::new(csv::Csv::new(job, schema, out)),
-    })
+    let source = Source::Topics(Topics { log, ids, further, order, select });
+    tables.write(source, options.jobs, progress)
 }
 
 /// Writes topics that were joined as one table. Returns the number of rows, with the values that could
@@ -170,65 +123,62 @@ pub fn write_joined<W: Write + Send>(
     let topic = Topic::new(TopicId(0), "joined".to_owned(), String::new(), None);
     let metadata = provenance.of_all_tables(log);
     let job = Job { log, topic: &topic, options, metadata: &metadata, sorted: true };
-    let sink = sink(kind, &job, joined.schema(), out)?;
-    let mut table = Table { sink, rows: 0, extended: None };
-    for batch in joined {
-        table.write(&batch?, progress)?;
-    }
-    let mut losses = Vec::new();
-    let rows = table.rows;
-    table.sink.finish(&mut losses)?;
-    Ok((rows, losses))
+    let mut tables = Tables::new(kind);
+    tables.add(&job, joined.schema(), out)?;
+    let (rows, losses) = tables.write(Source::Joined(Box::new(joined)), options.jobs, progress)?;
+    Ok((rows.iter().sum(), losses))
 }
 
-struct Table<'a> {
-    sink: Box<dyn Sink + 'a>,
-    rows: u64,
-    extended: Option<Extended>,
+/// Tables of one kind that are written together.
+struct Tables<'w> {
+    kind: Kind,
+    texts: Vec<csv::Csv<'w>>,
+    #[cfg(feature = "parquet")]
+    files: Vec<lanes::Table<'w>>,
+    losses: Vec<Loss>,
 }
 
-impl Table<'_> {
-    fn write(&mut self, batch: &RecordBatch, progress: &mut dyn FnMut(u64)) -> Result<(), ExportError> {
-        self.rows += batch.num_rows() as u64;
-        progress(batch.num_rows() as u64);
-        match &mut self.extended {
-            Some(extended) => self.sink.write(&extended.extend(batch)?),
-            None => self.sink.write(batch),
+impl<'w> Tables<'w> {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            texts: Vec::new(),
+            #[cfg(feature = "parquet")]
+            files: Vec::new(),
+            losses: Vec::new(),
         }
     }
-}
 
-/// Memory that tables hold, so that many small ones together stay small.
-#[derive(Default)]
-struct Held {
-    by_topic: Vec<usize>,
-    total: usize,
-}
-
-impl Held {
-    fn after(&mut self, index: usize, tables: &mut [Option<Table<'_>>]) -> Result<(), ExportError> {
-        self.by_topic.resize(tables.len(), 0);
-        self.set(index, tables);
-        while self.total > HELD {
-            let Some(largest) = (0..tables.len()).max_by_key(|i| (self.by_topic[*i], tables.len() - i))
-            else {
-                break;
-            };
-            let before = self.total;
-            if let Some(table) = &mut tables[largest] {
-                table.sink.relieve()?;
+    /// Adds a table with the columns of `schema`.
+    fn add(&mut self, job: &Job<'_>, schema: &Schema, out: Out<'w>) -> Result<(), ExportError> {
+        match self.kind {
+            #[cfg(feature = "parquet")]
+            Kind::Parquet => self.files.push(Some(Box::new(parquet::Parquet::new(job, schema, out)?))),
+            #[cfg(feature = "parquet")]
+            Kind::Arrow => self.files.push(Some(Box::new(ipc::Ipc::new(job, schema, out)?))),
+            #[cfg(not(feature = "parquet"))]
+            Kind::Parquet | Kind::Arrow => {
+                return Err(ExportError::NotBuiltIn { what: self.kind.name(), feature: "parquet" });
             }
-            self.set(largest, tables);
-            if self.total >= before {
-                break;
-            }
+            Kind::Csv => self.texts.push(csv::Csv::new(job, schema, out, &mut self.losses)?),
         }
         Ok(())
     }
 
-    fn set(&mut self, index: usize, tables: &[Option<Table<'_>>]) {
-        let now = tables[index].as_ref().map_or(0, |table| table.sink.held());
-        self.total = self.total - self.by_topic[index] + now;
-        self.by_topic[index] = now;
+    /// Writes the rows. Returns the number of rows of each table, and the values that could not be
+    /// carried.
+    fn write(
+        mut self,
+        source: Source<'_>,
+        jobs: Jobs,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(Vec<u64>, Vec<Loss>), ExportError> {
+        #[cfg(feature = "parquet")]
+        if self.kind != Kind::Csv {
+            let rows = lanes::write(source, self.files, jobs, &mut self.losses, progress)?;
+            return Ok((rows, self.losses));
+        }
+        let rows = csv::write(source, self.texts, jobs, &mut self.losses, progress)?;
+        Ok((rows, self.losses))
     }
 }

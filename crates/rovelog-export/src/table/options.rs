@@ -1,5 +1,7 @@
 //! Options of tables.
 
+use rovelog::core::parallel::Jobs;
+
 pub use crate::leaf::Names;
 use crate::signal::Signal;
 
@@ -73,6 +75,8 @@ pub struct TableOptions {
     pub delimiter: u8,
     /// Signals that become further columns of the topics whose fields they use.
     pub derived: Vec<Signal>,
+    /// Number of threads.
+    pub jobs: Jobs,
 }
 
 impl Default for TableOptions {
@@ -86,6 +90,7 @@ impl Default for TableOptions {
             dialect: Dialect::Plain,
             delimiter: b',',
             derived: Vec::new(),
+            jobs: Jobs::default(),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::vocabulary::Vocabulary;
 use crate::{ExportError, Loss};
 
 /// Maximum rows of a row group, and bytes that end one earlier.
-const GROUP_ROWS: usize = 128 << 10;
+pub(super) const GROUP_ROWS: usize = 128 << 10;
 const GROUP_BYTES: usize = 64 << 20;
 
 /// Maximum columns of a file. Each takes tens of kilobytes of memory while it is written, and part
@@ -31,7 +31,8 @@ pub(super) struct Parquet<'w> {
 impl<'w> Parquet<'w> {
     pub(super) fn new(job: &Job<'_>, read: &Schema, out: Out<'w>) -> Result<Self, ExportError> {
         let vocabulary = Vocabulary::new(job, Kind::Parquet, read);
-        let mut properties = parquet_properties(&job.topic.name, vocabulary.schema())?;
+        let floats = if job.options.spark { Floats::Plain } else { Floats::Split };
+        let mut properties = parquet_properties(&job.topic.name, vocabulary.schema(), floats)?;
         if job.sorted {
             let t_ns = SortingColumn { column_idx: 0, descending: false, nulls_first: false };
             properties = properties.set_sorting_columns(Some(vec![t_ns]));
@@ -41,12 +42,25 @@ impl<'w> Parquet<'w> {
     }
 }
 
+/// Encoding of floats in Parquet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Floats {
+    /// The bytes of all numbers by their significance (`BYTE_STREAM_SPLIT`), which compress better.
+    Split,
+    /// As they are. Spark before 4.3 reads no other encoding.
+    Plain,
+}
+
 /// Returns the properties of Parquet files with the columns of `topic`: compression, size of row
 /// groups, encodings.
 ///
 /// # Errors
 /// Returns an error if a file cannot have as many columns.
-pub fn parquet_properties(topic: &str, schema: &Schema) -> Result<WriterPropertiesBuilder, ExportError> {
+pub fn parquet_properties(
+    topic: &str,
+    schema: &Schema,
+    floats: Floats,
+) -> Result<WriterPropertiesBuilder, ExportError> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .set_max_row_group_row_count(Some(GROUP_ROWS))
@@ -61,12 +75,25 @@ pub fn parquet_properties(topic: &str, schema: &Schema) -> Result<WriterProperti
         )));
     }
     for (path, data_type) in paths {
-        // A dictionary of measured values is larger than the values.
-        if data_type.is_floating() || path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
+        let (dictionary, encoding) = match data_type {
+            // A dictionary of measured values is larger than the values.
+            DataType::Float32 | DataType::Float64 if floats == Floats::Split => {
+                (false, Some(Encoding::BYTE_STREAM_SPLIT))
+            }
+            _ if data_type.is_floating() => (false, None),
+            // Times and counters: their differences are small. So many values have no dictionary.
+            DataType::Int64 | DataType::UInt64 | DataType::Timestamp(..) | DataType::Duration(_) => {
+                (false, Some(Encoding::DELTA_BINARY_PACKED))
+            }
+            // States and flags have a dictionary; where it becomes too large, differences.
+            _ if data_type.is_integer() => (true, Some(Encoding::DELTA_BINARY_PACKED)),
+            _ => (true, None),
+        };
+        if !dictionary {
             properties = properties.set_column_dictionary_enabled(path.clone(), false);
         }
-        if path.parts()[0] == "t_ns" || path.parts()[0] == "time" {
-            properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        if let Some(encoding) = encoding {
+            properties = properties.set_column_encoding(path, encoding);
         }
     }
     Ok(properties)
@@ -101,10 +128,6 @@ impl Sink for Parquet<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
         let batch = self.vocabulary.convert(batch)?;
         Ok(self.writer.write(&batch)?)
-    }
-
-    fn held(&self) -> usize {
-        self.writer.memory_size()
     }
 
     fn relieve(&mut self) -> Result<(), ExportError> {

@@ -16,9 +16,6 @@ pub(super) type Out<'w> = &'w mut (dyn Write + Send);
 pub(super) trait Sink {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError>;
 
-    /// Returns the number of bytes that are held until they can be written.
-    fn held(&self) -> usize;
-
     /// Writes what is held.
     fn relieve(&mut self) -> Result<(), ExportError>;
 

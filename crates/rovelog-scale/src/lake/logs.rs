@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::file::metadata::KeyValue;
 use rovelog::{AnyLog, State, Value};
-use rovelog_export::table::parquet_properties;
+use rovelog_export::table::{Floats, parquet_properties};
 use rovelog_export::{ExportError, TimeBase};
 use serde::{Deserialize, Serialize};
 
@@ -198,7 +198,7 @@ pub(crate) struct Named {
 pub(crate) fn to_parquet(rows: &[LogRow], files: &[Named]) -> Result<Vec<u8>, ScaleError> {
     let batch = batch(rows)?;
     let list = serde_json::to_string(files).map_err(|error| ScaleError::Columns(error.to_string()))?;
-    let properties = parquet_properties("_logs", &batch.schema())?
+    let properties = parquet_properties("_logs", &batch.schema(), Floats::Plain)?
         .set_key_value_metadata(Some(vec![KeyValue::new(FILES.to_owned(), list)]))
         .build();
     let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);

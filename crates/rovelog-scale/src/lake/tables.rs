@@ -9,7 +9,7 @@ use arrow_schema::Schema;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use rovelog_export::ExportError;
-use rovelog_export::table::parquet_properties;
+use rovelog_export::table::{Floats, parquet_properties};
 use serde::{Deserialize, Serialize};
 
 use super::member::short_hash;
@@ -83,7 +83,7 @@ impl Tables {
                 let file = File::create(&path).map_err(ScaleError::lake(&path))?;
                 // Readers see plain Parquet: without Arrow's own description of the columns.
                 let options = ArrowWriterOptions::new()
-                    .with_properties(parquet_properties(topic, &schema)?.build())
+                    .with_properties(parquet_properties(topic, &schema, Floats::Plain)?.build())
                     .with_skip_arrow_metadata(true);
                 let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(export)?;
                 place.insert(Open { path, writer, rows: 0 })

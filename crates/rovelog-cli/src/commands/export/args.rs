@@ -8,7 +8,7 @@ use rovelog_export::Kind;
 use rovelog_export::signal::Method;
 use rovelog_export::table::Kind as Table;
 
-use crate::chunks::Packing;
+use crate::chunks::{FilePacking, file_packing};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::LogArg;
@@ -115,9 +115,10 @@ pub(crate) struct Args {
     /// mcap, bag2, ROS bag: use the new names of message types that were renamed; implied by --ros2
     #[arg(long)]
     pub(super) modernize: bool,
-    /// bag2: compression of chunks: none, lz4 or bz2
-    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
-    pub(super) compression: Option<Packing>,
+    /// mcap: compression of chunks: zstd[:LEVEL] (default zstd:1), lz4 or none; bag2: none, lz4 or
+    /// bz2
+    #[arg(long, value_name = "NAME", value_parser = file_packing)]
+    pub(super) compression: Option<FilePacking>,
     #[command(flatten)]
     pub(super) velodyne: VelodyneArgs,
     #[command(flatten)]
@@ -297,7 +298,9 @@ pub(super) fn fitting(args: &Args, kind: Kind, context: &Context) -> Result<(), 
         (args.batch.is_some(), mcap, "--batch"),
         (args.ros2, mcap, "--ros2"),
         (args.modernize, (mcap && !args.ros2) || bag2, "--modernize"),
-        (args.compression.is_some(), bag2, "--compression"),
+        (args.compression.is_some(), bag2 || mcap, "--compression"),
+        (args.compression.is_some_and(|c| c.of_mcap().is_none()), bag2, "--compression bz2"),
+        (args.compression.is_some_and(|c| c.of_bag().is_none()), mcap, "--compression zstd"),
         (!args.fields.is_empty(), table && !logger, "--fields"),
         (time.time_format.is_some(), false, "--time-format"),
         (time.time_base.is_some_and(|_| args.window.is_open()), false, "--time-base"),

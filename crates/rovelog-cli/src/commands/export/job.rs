@@ -13,6 +13,7 @@ use rovelog_export::{ExportError, Exported, Loss, Provenance, logger_csv, ndjson
 use serde::Serialize;
 
 use super::args::{Args, CsvDialect, NameStyle, Profile, Target, Unit};
+use crate::chunks::FilePacking;
 use crate::context::Context;
 use crate::destination::Destination;
 use crate::failure::Failure;
@@ -68,6 +69,7 @@ impl Job<'_> {
         options.blobs = args.blobs;
         options.derived.clone_from(&self.derived);
         options.delimiter = args.delimiter.unwrap_or(b',');
+        options.jobs = self.context.jobs();
         if args.names == Some(NameStyle::Dot) {
             options.names = Names::Dot;
         }
@@ -100,12 +102,12 @@ impl Job<'_> {
         let Some(path) = target.path() else {
             // Text may go to a terminal.
             let mut out = self.context.out();
-            let (_, losses) = ndjson::write(&**self.log, &select, &mut out, &mut take)?;
+            let (_, losses) = ndjson::write(&**self.log, &select, self.context.jobs(), &mut out, &mut take)?;
             std::io::Write::flush(&mut out)?;
             return Ok(Done { losses, ..Done::default() });
         };
         let mut out = OutFile::create(path, &self.inputs(), self.args.out)?;
-        let (rows, losses) = ndjson::write(&**self.log, &select, &mut out, &mut take)?;
+        let (rows, losses) = ndjson::write(&**self.log, &select, self.context.jobs(), &mut out, &mut take)?;
         out.finish()?;
         Ok(Done { files: vec![file(path, None, rows)], losses, ..Done::default() })
     }
@@ -115,6 +117,9 @@ impl Job<'_> {
         options.velodyne = self.args.velodyne.options()?;
         (options.typed, options.keep_ned) = (!self.args.no_typed, self.args.keep_ned);
         (options.raw, options.full, options.batch) = (self.args.raw, self.args.full, self.args.batch);
+        options.jobs = self.context.jobs();
+        options.compression =
+            self.args.compression.and_then(FilePacking::of_mcap).unwrap_or(options.compression);
         options.ros = match (self.args.ros2, self.args.modernize) {
             (true, _) => RosForm::Ros2,
             (false, true) => RosForm::Modernized,
@@ -134,7 +139,8 @@ impl Job<'_> {
         };
         let mut options = Bag2Options::default();
         options.modernize = self.args.modernize;
-        options.compression = self.args.compression.map_or(Compression::None, Compression::from);
+        options.compression =
+            self.args.compression.and_then(FilePacking::of_bag).unwrap_or(Compression::None);
         self.messages(target, "log.bag", |out, take| {
             bag2::write(bag, &self.select(topics), options, out, take).map_err(|error| {
                 let whole = matches!(error, ExportError::Format(_));

@@ -3,24 +3,26 @@
 use rovelog::{Clock, Timestamp};
 
 /// Buffers for the conversion of numbers to text.
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     float: zmij::Buffer,
     integer: itoa::Buffer,
     /// The last whole second that was written as a date, and its text: rows come in time order.
     second: (i64, String),
 }
 
-impl Numbers {
-    pub(super) fn new() -> Self {
+impl Default for Numbers {
+    fn default() -> Self {
         Self { float: zmij::Buffer::new(), integer: itoa::Buffer::new(), second: (i64::MIN, String::new()) }
     }
+}
 
-    pub(super) fn integer(&mut self, value: impl itoa::Integer, out: &mut Vec<u8>) {
+impl Numbers {
+    pub(crate) fn integer(&mut self, value: impl itoa::Integer, out: &mut Vec<u8>) {
         append(self.integer.format(value).as_bytes(), out);
     }
 
     /// Writes the shortest digits that round-trip at the number's width; `NaN`, `inf`, `-inf`.
-    pub(super) fn float<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
+    pub(crate) fn float<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
         let wide: f64 = value.into();
         if wide.is_finite() {
             append(self.float.format_finite(value).as_bytes(), out);
@@ -31,7 +33,7 @@ impl Numbers {
 
     /// Writes a number as numpy 2.4 prints it: the same digits, with an exponent below 1e-4 and
     /// from 1e16 (32-bit numbers: from 1e6; older versions of numpy: from 1e16 too).
-    pub(super) fn numpy<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
+    pub(crate) fn numpy<F: zmij::Float + Into<f64> + Copy>(&mut self, value: F, out: &mut Vec<u8>) {
         let wide: f64 = value.into();
         if !wide.is_finite() {
             out.extend_from_slice(if wide.is_nan() { b"nan" } else { infinity(wide) });
@@ -55,8 +57,28 @@ impl Numbers {
         }
     }
 
+    /// Writes a finite number in the shortest digits that round-trip at its width.
+    pub(crate) fn finite(&mut self, value: impl zmij::Float, out: &mut Vec<u8>) {
+        append(self.float.format_finite(value).as_bytes(), out);
+    }
+
     /// Writes nanoseconds of Unix time as RFC 3339 with nine digits.
-    pub(super) fn date(&mut self, nanos: i64, out: &mut Vec<u8>) {
+    pub(crate) fn date(&mut self, nanos: i64, out: &mut Vec<u8>) {
+        self.date_with(nanos, 9, out);
+    }
+
+    /// Writes nanoseconds of Unix time as RFC 3339 with 0, 3, 6 or 9 digits, as many as it needs.
+    pub(crate) fn short_date(&mut self, nanos: i64, out: &mut Vec<u8>) {
+        let digits = match nanos {
+            _ if nanos % 1_000_000_000 == 0 => 0,
+            _ if nanos % 1_000_000 == 0 => 3,
+            _ if nanos % 1000 == 0 => 6,
+            _ => 9,
+        };
+        self.date_with(nanos, digits, out);
+    }
+
+    fn date_with(&mut self, nanos: i64, width: usize, out: &mut Vec<u8>) {
         let (second, part) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
         if self.second.0 != second || self.second.1.is_empty() {
             // The whole second may be out of the range of nanoseconds: format the time itself and
@@ -66,13 +88,16 @@ impl Numbers {
             self.second = (second, whole.to_owned());
         }
         out.extend_from_slice(self.second.1.as_bytes());
-        let mut digits = *b".000000000Z";
+        let mut digits = *b".000000000";
         let mut rest = part;
-        for digit in digits[1..10].iter_mut().rev() {
+        for digit in digits[1..].iter_mut().rev() {
             *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
             rest /= 10;
         }
-        out.extend_from_slice(&digits);
+        if width > 0 {
+            out.extend_from_slice(&digits[..=width]);
+        }
+        out.push(b'Z');
     }
 }
 
@@ -124,7 +149,7 @@ mod tests {
 
     fn numpy<F: zmij::Float + Into<f64> + Copy>(value: F) -> String {
         let mut out = Vec::new();
-        Numbers::new().numpy(value, &mut out);
+        Numbers::default().numpy(value, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -173,7 +198,7 @@ mod tests {
 
     #[test]
     fn dates_have_nine_digits() {
-        let mut numbers = Numbers::new();
+        let mut numbers = Numbers::default();
         let mut text = |nanos| {
             let mut out = Vec::new();
             numbers.date(nanos, &mut out);

@@ -1,0 +1,326 @@
+//! A layout compiled for one kind of output: records are visited field by field, straight from their
+//! bytes and without a [`Value`](crate::Value).
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::scalar::scalar_value;
+use super::types::{Element, Encoding, Layout, Len};
+use super::value::{DecodeError, MAX_VALUES, length, text};
+use crate::text::up_to_nul;
+use crate::wire::U32Le;
+use crate::{Field, Record, Scalar};
+
+/// Output of the fields of records. `K` is what the output prepared for a field: its name as JSON,
+/// its number as protobuf has it.
+pub trait Visit<K> {
+    /// Writes a field of one number or truth value; `bytes` are those of one.
+    fn scalar(&mut self, key: &K, scalar: Scalar, bytes: &[u8]);
+
+    /// Writes a field that is a list of numbers or truth values.
+    fn scalars(&mut self, key: &K, scalar: Scalar, bytes: &[u8]);
+
+    /// Writes any other value without fields of its own.
+    fn leaf(&mut self, key: &K, at: At, leaf: Leaf<'_>);
+
+    /// Starts a value with fields.
+    fn open(&mut self, key: &K, at: At);
+
+    /// Ends the value that was started last.
+    fn close(&mut self);
+
+    /// Starts a list of values that are no numbers.
+    fn list(&mut self, key: &K);
+
+    /// Ends the list.
+    fn end_list(&mut self);
+}
+
+/// Place of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// A field of its own.
+    Field,
+    /// The first element of a list.
+    First,
+    /// Another element of a list.
+    Next,
+}
+
+/// A value that is no number.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Leaf<'a> {
+    /// Text; invalid UTF-8 replaced.
+    Text(Cow<'a, str>),
+    /// Bytes without a text form.
+    Bytes(&'a [u8]),
+    /// Seconds and nanoseconds, 32 bits each, of this type.
+    Pair(Scalar, &'a [u8; 8]),
+}
+
+/// The fields of a layout with what an output prepared for each.
+#[derive(Debug)]
+pub struct Plan<K> {
+    fields: Vec<Planned<K>>,
+    /// Bytes behind the last field of a struct that is a field.
+    tail: usize,
+}
+
+#[derive(Debug)]
+struct Planned<K> {
+    padding: usize,
+    element: Kind<K>,
+    len: Len,
+    /// Bytes of the smallest element.
+    min_size: u64,
+    /// Values that one element is made of, its lists being empty; 0 for what is no struct.
+    values: u64,
+    /// Whether it is the length of another field.
+    is_length: bool,
+    key: K,
+}
+
+/// [`Element`], with plans in place of layouts.
+#[derive(Debug)]
+enum Kind<K> {
+    Struct(Arc<Plan<K>>),
+    Other(Element),
+}
+
+impl<K> Plan<K> {
+    /// Compiles `layout`; `key` prepares a field by its number in its type, from 0.
+    pub fn new(layout: &Arc<Layout>, key: &mut impl FnMut(usize, &Field) -> K) -> Arc<Self> {
+        Self::compile(layout, key, &mut HashMap::new())
+    }
+
+    /// Types that are used more than once are compiled once: a few of them can describe millions of
+    /// fields.
+    fn compile(
+        layout: &Arc<Layout>,
+        key: &mut impl FnMut(usize, &Field) -> K,
+        known: &mut HashMap<*const Layout, Arc<Self>>,
+    ) -> Arc<Self> {
+        if let Some(plan) = known.get(&Arc::as_ptr(layout)) {
+            return Arc::clone(plan);
+        }
+        let mut fields: Vec<Planned<K>> = Vec::with_capacity(layout.slots().len());
+        for (number, (field, slot)) in layout.fields().enumerate() {
+            if let Len::Field(length) = slot.len
+                && let Some(length) = fields.get_mut(length)
+            {
+                length.is_length = true;
+            }
+            let (element, values) = match &slot.element {
+                Element::Struct(inner) => {
+                    (Kind::Struct(Self::compile(inner, key, known)), slot.element.values())
+                }
+                other => (Kind::Other(other.clone()), 0),
+            };
+            let (padding, len, min_size) = (slot.padding, slot.len, slot.element.min_size());
+            let key = key(number, field);
+            fields.push(Planned { padding, element, len, min_size, values, is_length: false, key });
+        }
+        let tail = usize::try_from(layout.tail).unwrap_or(usize::MAX);
+        let plan = Arc::new(Self { fields, tail });
+        known.insert(Arc::as_ptr(layout), Arc::clone(&plan));
+        plan
+    }
+
+    /// Visits the fields of a record: those that [`Layout::value`] gives, in the same order.
+    ///
+    /// # Errors
+    /// As [`Layout::value`]. What was visited before is incomplete.
+    pub fn run(&self, record: &[u8], visit: &mut impl Visit<K>) -> Result<(), DecodeError> {
+        let budget = MAX_VALUES + 2 * record.len() as u64;
+        Run { record, at: 0, budget, lengths: Vec::new() }.fields(self, visit)
+    }
+}
+
+/// The plans of the topics of a log, each compiled at the first record of its topic.
+#[derive(Debug)]
+pub struct Plans<K> {
+    by_topic: Vec<Option<(Arc<Layout>, Arc<Plan<K>>)>>,
+}
+
+impl<K> Default for Plans<K> {
+    fn default() -> Self {
+        Self { by_topic: Vec::new() }
+    }
+}
+
+impl<K> Plans<K> {
+    /// Visits the fields of a record; `key` prepares them as [`Plan::new`] says. Returns whether
+    /// that was possible: if not, what was visited is to be dropped, and
+    /// [`Record::value`] says what the record is.
+    pub fn run(
+        &mut self,
+        record: &Record<'_>,
+        key: &mut impl FnMut(usize, &Field) -> K,
+        visit: &mut impl Visit<K>,
+    ) -> bool {
+        let Some(layout) = record.layout() else { return false };
+        let topic = record.topic.id.index();
+        if self.by_topic.len() <= topic {
+            self.by_topic.resize_with(topic + 1, || None);
+        }
+        let slot = &mut self.by_topic[topic];
+        // A topic of a stream may get another definition.
+        if slot.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, layout)) {
+            *slot = Some((Arc::clone(layout), Plan::new(layout, key)));
+        }
+        slot.as_ref().is_some_and(|(_, plan)| plan.run(&record.payload, visit).is_ok())
+    }
+}
+
+/// A place in a record.
+struct Run<'a> {
+    record: &'a [u8],
+    at: usize,
+    /// Values that may still be made.
+    budget: u64,
+    /// Number and value of the fields that are lengths of others, of all open structs.
+    lengths: Vec<(usize, u64)>,
+}
+
+impl<'a> Run<'a> {
+    #[inline]
+    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        let bytes = self.record.get(self.at..).and_then(|rest| rest.get(..len));
+        let bytes = bytes.ok_or(DecodeError::Short(self.at as u64))?;
+        self.at += len;
+        Ok(bytes)
+    }
+
+    fn len(&mut self) -> Result<usize, DecodeError> {
+        let at = self.at as u64;
+        let len = U32Le::first(self.take(4)?).ok_or(DecodeError::Short(at))?;
+        Ok(len.get() as usize)
+    }
+
+    /// The recursion follows the layout, whose depth is limited.
+    fn fields<K>(&mut self, plan: &Plan<K>, visit: &mut impl Visit<K>) -> Result<(), DecodeError> {
+        let outer = self.lengths.len();
+        for (number, field) in plan.fields.iter().enumerate() {
+            if field.padding > 0 {
+                self.take(field.padding)?;
+            }
+            let start = self.at;
+            match (&field.element, field.len) {
+                (Kind::Other(Element::Scalar(scalar)), Len::One) => {
+                    visit.scalar(&field.key, *scalar, self.take(scalar.size())?);
+                }
+                (Kind::Other(Element::Char), len) => {
+                    let len = if let Len::Fixed(len) = len { len as usize } else { 1 };
+                    let text = String::from_utf8_lossy(up_to_nul(self.take(len)?));
+                    visit.leaf(&field.key, At::Field, Leaf::Text(text));
+                }
+                (_, Len::One) => self.one(field, At::Field, visit)?,
+                (_, Len::Fixed(len)) => self.many(field, len.into(), visit)?,
+                (_, Len::Counted) => {
+                    let len = self.len()?;
+                    self.many(field, len as u64, visit)?;
+                }
+                (_, Len::Field(by)) => {
+                    let len = self.lengths[outer..].iter().find(|(number, _)| *number == by);
+                    let len = len.map_or(0, |(_, len)| *len);
+                    self.many(field, len, visit)?;
+                }
+            }
+            if field.is_length {
+                self.lengths.push((number, field.integer(&self.record[start..self.at])));
+            }
+        }
+        self.lengths.truncate(outer);
+        Ok(())
+    }
+
+    fn one<K>(&mut self, field: &Planned<K>, at: At, visit: &mut impl Visit<K>) -> Result<(), DecodeError> {
+        let (key, element) = match (&field.key, &field.element) {
+            (key, Kind::Struct(plan)) => {
+                visit.open(key, at);
+                self.fields(plan, visit)?;
+                visit.close();
+                self.take(plan.tail)?;
+                return Ok(());
+            }
+            (key, Kind::Other(element)) => (key, element),
+        };
+        match element {
+            Element::Scalar(scalar) => visit.scalar(key, *scalar, self.take(scalar.size())?),
+            Element::Byte => visit.scalar(key, Scalar::UInt8, self.take(1)?),
+            Element::WideBool => {
+                visit.scalar(key, Scalar::Bool, &[u8::from(self.take(4)? != [0; 4])]);
+            }
+            Element::Time => visit.leaf(key, at, Leaf::Pair(Scalar::UInt32, self.pair()?)),
+            Element::Duration => visit.leaf(key, at, Leaf::Pair(Scalar::Int32, self.pair()?)),
+            Element::Packed(bytes) => visit.leaf(key, at, Leaf::Bytes(self.take(*bytes as usize)?)),
+            Element::Text(encoding) => {
+                let start = self.at;
+                let len = self.len()?;
+                let bytes = self.take(len).map_err(|_| DecodeError::Short(start as u64))?;
+                let is_bytes = *encoding == Encoding::Bytes && std::str::from_utf8(bytes).is_err();
+                let leaf = if is_bytes { Leaf::Bytes(bytes) } else { Leaf::Text(text(bytes, *encoding)) };
+                visit.leaf(key, at, leaf);
+            }
+            // Texts of one byte are a field of their own, and structs are above.
+            Element::Char | Element::Struct(_) => {}
+        }
+        Ok(())
+    }
+
+    fn pair(&mut self) -> Result<&'a [u8; 8], DecodeError> {
+        let at = self.at as u64;
+        self.take(8)?.first_chunk().ok_or(DecodeError::Short(at))
+    }
+
+    fn many<K>(
+        &mut self,
+        field: &Planned<K>,
+        len: u64,
+        visit: &mut impl Visit<K>,
+    ) -> Result<(), DecodeError> {
+        let left = (self.record.len() - self.at) as u64;
+        let short = DecodeError::Short(self.at as u64);
+        if field.min_size.saturating_mul(len) > left {
+            return Err(short);
+        }
+        let values = field.values.saturating_mul(len);
+        self.budget = self.budget.checked_sub(values).ok_or(DecodeError::TooMany(self.at as u64))?;
+        let len = usize::try_from(len).map_err(|_| short)?;
+        let key = &field.key;
+        match &field.element {
+            Kind::Other(Element::Byte) => visit.leaf(key, At::Field, Leaf::Bytes(self.take(len)?)),
+            Kind::Other(Element::Packed(bytes)) => {
+                visit.leaf(key, At::Field, Leaf::Bytes(self.take(len * *bytes as usize)?));
+            }
+            Kind::Other(Element::Scalar(scalar)) => {
+                visit.scalars(key, *scalar, self.take(len * scalar.size())?);
+            }
+            Kind::Other(Element::WideBool) => {
+                let is_true = |bytes: &[u8]| u8::from(bytes != [0; 4]);
+                let bytes: Vec<u8> = self.take(4 * len)?.chunks_exact(4).map(is_true).collect();
+                visit.scalars(key, Scalar::Bool, &bytes);
+            }
+            _ => {
+                visit.list(key);
+                for i in 0..len {
+                    self.one(field, if i == 0 { At::First } else { At::Next }, visit)?;
+                }
+                visit.end_list();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<K> Planned<K> {
+    /// Returns what a field with these bytes says as the length of others.
+    fn integer(&self, bytes: &[u8]) -> u64 {
+        match (&self.element, self.len) {
+            (Kind::Other(Element::Scalar(scalar)), Len::One) => length(&scalar_value(*scalar, bytes)),
+            (Kind::Other(Element::Byte), Len::One) => length(&scalar_value(Scalar::UInt8, bytes)),
+            _ => 0,
+        }
+    }
+}
