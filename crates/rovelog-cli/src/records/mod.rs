@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rovelog::{Record, Schema, Topic, Value};
+use rovelog::{Field, Record, Schema, Topic, Value};
 use rovelog_export::ndjson;
 
 use crate::context::{Context, Format};
@@ -57,6 +57,9 @@ pub(crate) struct Records<'a> {
     derived: Derived<'a>,
     times: &'a Times,
     file: &'a Path,
+    /// The log, if there are several, and its key in NDJSON.
+    log: Option<String>,
+    key: Option<String>,
     sink: Sink,
     /// Plan by topic.
     plans: Vec<Plan>,
@@ -96,6 +99,8 @@ impl<'a> Records<'a> {
             derived: Derived::default(),
             times,
             file,
+            log: context.parts.name(),
+            key: context.parts.key(),
             sink,
             plans: Vec::new(),
             width: 0,
@@ -130,13 +135,17 @@ impl<'a> Records<'a> {
         let keep = self.keep(topic).unwrap_or(Keep::All);
         let Sink::Csv(csv) = &mut self.sink else { return Ok(()) };
         let mut taken = BTreeSet::from(["time", "t_ns"].map(str::to_owned));
-        csv.write_field("time")?;
-        csv.write_field("t_ns")?;
-        let derived = self.derived.names(topic.id).iter().map(|name| (**name).to_owned());
-        for name in columns(schema, &keep).into_iter().chain(derived) {
-            csv.write_field(rovelog_export::table::free_name(&mut taken, &name))?;
+        let mut head = vec!["time".to_owned(), "t_ns".to_owned()];
+        if self.log.is_some() {
+            head.insert(0, "file".to_owned());
+            taken.insert("file".to_owned());
         }
-        csv.write_record(None::<&[u8]>)?;
+        let derived = self.derived.names(topic.id).iter().map(|name| (**name).to_owned());
+        let names = columns(schema, &keep).into_iter().chain(derived);
+        head.extend(names.map(|name| rovelog_export::table::free_name(&mut taken, &name)));
+        if self.context.parts.takes_head(&head.iter().map(String::as_str).collect::<Vec<_>>())? {
+            csv.write_record(&head)?;
+        }
         Ok(())
     }
 
@@ -165,6 +174,9 @@ impl<'a> Records<'a> {
         self.line.clear();
         match &mut self.sink {
             Sink::Csv(csv) => {
+                if let Some(log) = &self.log {
+                    csv.write_field(log)?;
+                }
                 if row(csv, record, &value, schema, plan, self.times, &mut self.line)? {
                     let text =
                         format!("{} contains raw bytes, which CSV cannot represent", record.topic.name);
@@ -189,6 +201,9 @@ impl<'a> Records<'a> {
                     }
                     json(record, &value, schema, plan, self.times, &mut self.object)?;
                     if self.format == Format::Ndjson {
+                        if let Some(key) = &self.key {
+                            self.object.splice(1..1, key.bytes());
+                        }
                         self.object.push(b'\n');
                     }
                     out.write_all(&self.object)?;
@@ -262,21 +277,35 @@ fn is_raw(value: &Value, schema: &Schema) -> bool {
         && !matches!(&schema.fields[..], [field] if &*field.name == "raw")
 }
 
-/// Writes `time=1 q=[1.0, 0.0] pos={x=1.0}`, or single leaves by their flat names if only some are
+/// Returns the name of a field's value, if it has one.
+fn state(field: &Field, value: &Value) -> Option<&'static str> {
+    field.names?;
+    match value {
+        Value::Int(value, _) => field.name_of(*value),
+        Value::UInt(value, _) => field.name_of(i64::try_from(*value).ok()?),
+        _ => None,
+    }
+}
+
+/// Writes `time=1 q=[1.0, 0.0] nav_state=Return pos={x=1.0}`, or single leaves by their flat names if only some are
 /// selected.
 fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) {
     let start = line.len();
     if *keep == Keep::All {
         let Value::Struct(fields) = value else { return plain(value, line) };
-        for (name, value) in fields {
-            entry(if line.len() > start { " " } else { "" }, name, value, line);
+        for (number, (name, value)) in fields.iter().enumerate() {
+            let field = schema.and_then(|schema| schema.fields.get(number));
+            let before = if line.len() > start { " " } else { "" };
+            entry(before, name, value, field.and_then(|field| state(field, value)), line);
         }
         return;
     }
     let mut place = 0;
     flatten(value, schema, &mut |name, value| {
         if keep.leaf(place) {
-            entry(if line.len() > start { " " } else { "" }, name, value, line);
+            let field = schema.and_then(|schema| schema.fields.iter().find(|field| *field.name == *name));
+            let before = if line.len() > start { " " } else { "" };
+            entry(before, name, value, field.and_then(|field| state(field, value)), line);
         }
         place += 1;
     });
