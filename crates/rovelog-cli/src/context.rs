@@ -4,18 +4,21 @@ use std::fs::File;
 use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use rovelog::core::parallel::Jobs;
 use rovelog::vel_format::declared::Types;
-use rovelog::{Error, LogInfo, ReadOptions};
+use rovelog::{Clock, Error, LogInfo, ReadOptions};
 
 use crate::failure::Failure;
 use crate::notices::Notices;
 use crate::output::Out;
+use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::text::{Paint, parse_size};
 use crate::times::{TimeArgs, Times};
+use crate::when::utc;
 
 /// Maximum of `--jobs`.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
@@ -53,6 +56,9 @@ pub(crate) struct Global {
     /// ROS bag: read missing message definitions from a .msg file or a folder of packages
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) msgs: Option<PathBuf>,
+    /// UTC of the start of a log without UTC: 2026-05-20T12:01:05Z
+    #[arg(long, global = true, value_name = "TIME", value_parser = utc)]
+    pub(crate) utc_start: Option<i64>,
     /// Memory limit for decompressing a log; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
@@ -113,6 +119,8 @@ pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) notices: Notices,
     pub(crate) progress: Progress,
+    /// The logs whose outputs are parts of one.
+    pub(crate) parts: Arc<Parts>,
     /// Options of readers.
     pub(crate) options: ReadOptions,
 }
@@ -123,9 +131,11 @@ impl Context {
         let notices = Notices::new(global.verbose, paint, progress.clone());
         let mut options = ReadOptions::default();
         options.limits.unpacked = global.max_unpacked.unwrap_or(options.limits.unpacked);
+        options.utc_start = global.utc_start;
         // The first loss must be known before anything is written.
         options.read_all = global.strict;
-        Self { global, notices, progress, options }
+        let parts = Arc::new(Parts::new(global.format));
+        Self { global, notices, progress, parts, options }
     }
 
     /// Prints a note, unless `--quiet`.
@@ -153,7 +163,7 @@ impl Context {
     /// Returns standard output, coloured or not.
     pub(crate) fn out(&self) -> Out {
         let terminal = std::io::stdout().is_terminal();
-        Out::new(terminal, paint(self.global.color, terminal), self.progress.clone())
+        Out::new(terminal, paint(self.global.color, terminal), self.progress.clone(), Arc::clone(&self.parts))
     }
 
     /// Returns the requested format if the command supports it.
@@ -173,6 +183,11 @@ impl Context {
     }
 
     pub(crate) fn times(&self, info: &LogInfo) -> Result<Times, Failure> {
+        let clock = info.start.map(|start| start.clock);
+        if self.options.utc_start.is_some() && clock == Some(Clock::Unix) {
+            return Err(Failure::usage("the clock of the log is UTC, so --utc-start cannot be used")
+                .next("leave out --utc-start"));
+        }
         Times::new(info, self.global.time)
     }
 }

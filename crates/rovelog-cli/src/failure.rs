@@ -72,12 +72,12 @@ impl Failure {
         self
     }
 
-    /// Returns whether further inputs are pointless: bad arguments stay bad, a closed pipe stays
-    /// closed.
+    /// Returns whether further inputs are pointless: bad arguments stay bad, unless they are so for
+    /// one log; a closed pipe stays closed.
     pub(crate) fn ends_the_run(&self) -> bool {
         match self {
             Self::Closed => true,
-            Self::Said(said) => said.usage,
+            Self::Said(said) => said.usage && said.file.is_none(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use rovelog::core::Outside;
+use rovelog::core::health::{Health, Pace};
 use rovelog::ulog_format::UlogReader;
 use rovelog::{
     AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Select, Severity, Topic,
@@ -12,8 +13,10 @@ use rovelog_export::Provenance;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, Status};
+use crate::health;
 use crate::need::{Need, format};
 use crate::remote::Remote;
+use crate::when::{WindowArgs, span};
 
 /// The log argument of a command.
 #[derive(clap::Args)]
@@ -26,6 +29,21 @@ pub(crate) struct LogArg {
 impl LogArg {
     pub(crate) fn input(&self) -> Result<Input, Failure> {
         Input::new(self.file.as_deref())
+    }
+}
+
+/// The logs of a command.
+#[derive(clap::Args)]
+pub(crate) struct LogArgs {
+    /// Log files, folders and patterns ('*.ulg'); - for stdin
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl LogArgs {
+    /// Runs `each` for all logs, whose outputs are parts of one.
+    pub(crate) fn each(&self, context: &Context, each: impl FnMut(&Input) -> Outcome) -> Outcome {
+        Input::each(&Input::all(&self.files)?, context, each)
     }
 }
 
@@ -69,6 +87,24 @@ impl Input {
             inputs.extend(found.collect::<Result<Vec<_>, _>>()?);
         }
         Ok(inputs)
+    }
+
+    /// Runs `each` for all logs, whose outputs are parts of one. Of several logs, it continues after
+    /// a failure.
+    pub(crate) fn each(
+        inputs: &[Self],
+        context: &Context,
+        mut each: impl FnMut(&Self) -> Outcome,
+    ) -> Outcome {
+        if let [input] = inputs {
+            return each(input);
+        }
+        let status = Self::for_all(inputs, context, |input| {
+            context.parts.start(input.name());
+            each(input).map_err(|failure| failure.at(&input.path))
+        })?;
+        context.parts.end(context.out())?;
+        Ok(status)
     }
 
     /// Runs `each` for all files. Continues after a failure; the worst outcome wins (1, then 3,
@@ -255,9 +291,29 @@ impl Input {
     }
 }
 
+/// Splits arguments into logs and names: a log is stdin, an address, what exists, a pattern of files
+/// (with a folder or an extension), and what ends like a log, so that a misspelt file is not taken
+/// for a name.
+pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
+    let is_log = |path: &&PathBuf| {
+        let known =
+            |extension: &str| rovelog::FORMATS.iter().any(|format| format.extensions.contains(&extension));
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        let pattern = path.parent().is_some_and(|folder| folder.to_string_lossy().contains('*'));
+        *path == Path::new("-")
+            || rovelog::is_address(path)
+            || path.exists()
+            || pattern
+            || extension.is_some_and(|extension| known(&extension))
+    };
+    let (logs, names): (Vec<_>, Vec<_>) = words.iter().partition(is_log);
+    let names = names.into_iter().map(|name| name.to_string_lossy().into_owned());
+    (logs.into_iter().cloned().collect(), names.collect())
+}
+
 /// Returns whether a path is a folder, or a pattern and no file; of an address, whether it is that of
 /// a folder or a pattern. A `?` in an address is the start of a signature.
-fn is_several(path: &Path) -> bool {
+pub(crate) fn is_several(path: &Path) -> bool {
     let text = path.to_string_lossy();
     if rovelog::is_address(path) {
         return text.ends_with('/') || text.contains('*');
@@ -288,40 +344,53 @@ pub(crate) struct Survey {
     /// Sorted by name, with instances in numeric order.
     pub(crate) topics: Vec<Topic>,
     pub(crate) diagnostics: Diagnostics,
+    /// Of what was looked at for it.
+    pub(crate) health: Option<Health>,
 }
 
 impl Survey {
     /// By what the log says of itself, its index included.
     pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
-        Self::with(input, context, Input::open_outline)
+        Self::with(input, context, Input::open_outline, None)
     }
 
-    /// By all that is in it.
-    pub(crate) fn of_all(input: &Input, context: &Context) -> Result<Self, Failure> {
-        Self::with(input, context, Input::open_all)
+    /// By all that is in it, with the health of the times in a window.
+    pub(crate) fn of_all(input: &Input, context: &Context, window: &WindowArgs) -> Result<Self, Failure> {
+        Self::with(input, context, Input::open_all, Some(window))
     }
 
     /// By all that is in it; of a remote log, by what it says of itself.
     pub(crate) fn of_topics(input: &Input, context: &Context) -> Result<Self, Failure> {
         let is_remote = input.remote.is_some();
-        Self::with(input, context, if is_remote { Input::open_outline } else { Input::open_all })
+        Self::with(input, context, if is_remote { Input::open_outline } else { Input::open_all }, None)
     }
 
     fn with(
         input: &Input,
         context: &Context,
         open: fn(&Input, &Context) -> Result<AnyLog, Failure>,
+        health: Option<&WindowArgs>,
     ) -> Result<Self, Failure> {
         let mut survey = if input.is_stdin() {
+            if health.is_some_and(|window| !window.is_open()) {
+                return Err(Failure::usage("-S and -E need a file: the end of a pipe is not known"));
+            }
+            let mut paces: Vec<Pace> = Vec::new();
             let mut stream = input.stream(context)?;
             loop {
                 let record = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))?;
                 match record {
-                    Some(record) => context.progress.at(record.offset),
+                    Some(record) => {
+                        context.progress.at(record.offset);
+                        let index = record.topic.id.index();
+                        paces.resize_with(paces.len().max(index + 1), Pace::default);
+                        record.time.into_iter().for_each(|time| paces[index].push(time.nanos));
+                    }
                     None => break,
                 }
             }
             Self {
+                health: health.map(|_| Health::new(&paces, &stream.info())),
                 format: stream.format(),
                 info: stream.info(),
                 topics: stream.topics().to_vec(),
@@ -329,7 +398,13 @@ impl Survey {
             }
         } else {
             let log = open(input, context)?;
+            let here = |failure: Failure| failure.at(&input.path);
+            let health = health.map(|window| {
+                let window = window.resolve(&context.times(log.info())?, span(&*log))?;
+                health::of(&log, &Select::all().between(window.start, window.end), window)
+            });
             Self {
+                health: health.transpose().map_err(here)?,
                 format: log.format(),
                 info: log.info().clone(),
                 topics: log.topics().to_vec(),

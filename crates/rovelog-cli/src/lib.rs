@@ -10,6 +10,7 @@ mod commands;
 mod context;
 mod destination;
 mod failure;
+mod health;
 mod input;
 mod interpreter;
 mod machine;
@@ -18,6 +19,7 @@ mod not_built_in;
 mod notices;
 mod outfile;
 mod output;
+mod parts;
 mod progress;
 mod records;
 #[cfg(feature = "remote")]

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::failure::{Failure, Refused};
+use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::text::{Paint, steers};
 
@@ -15,12 +17,16 @@ pub(crate) struct Out {
     /// True on a terminal: tables have borders, and streams are flushed line by line.
     pub(crate) terminal: bool,
     pub(crate) paint: Paint,
+    /// The logs whose outputs are parts of one.
+    pub(crate) parts: Arc<Parts>,
+    /// Whether nothing was written yet.
+    untouched: bool,
 }
 
 impl Out {
-    pub(crate) fn new(terminal: bool, paint: Paint, progress: Progress) -> Self {
+    pub(crate) fn new(terminal: bool, paint: Paint, progress: Progress, parts: Arc<Parts>) -> Self {
         let screen = Screen { stdout: io::stdout(), terminal, paint, cut: Vec::new(), progress };
-        Self { inner: BufWriter::with_capacity(1 << 16, screen), terminal, paint }
+        Self { inner: BufWriter::with_capacity(1 << 16, screen), terminal, paint, parts, untouched: true }
     }
 
     /// Ends a record of a stream: shown at once on a terminal, buffered otherwise.
@@ -43,32 +49,37 @@ impl Out {
         self.flush()
     }
 
-    /// Writes the documents of several inputs as a list; a single document alone.
-    pub(crate) fn documents(&mut self, documents: &[impl serde::Serialize], inputs: usize) -> io::Result<()> {
-        match documents {
-            [] if inputs == 1 => Ok(()),
-            [document] if inputs == 1 => self.document(document),
-            documents => self.document(documents),
-        }
-    }
-
-    /// Writes one line of NDJSON.
+    /// Writes one line of NDJSON. Of several logs, each line names its own.
     pub(crate) fn line(&mut self, object: &impl serde::Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(object)?;
+        if let Some(file) = self.parts.key() {
+            text.insert_str(1, &file);
+        }
         text.push('\n');
         self.write_all(text.as_bytes())
     }
 
-    /// Writes a table as CSV.
+    /// Writes a document, which names its log, as one line of NDJSON.
+    pub(crate) fn document_line(&mut self, document: &impl serde::Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut *self, document)?;
+        self.write_all(b"\n")
+    }
+
+    /// Writes a table as CSV. Of several logs, the first column names them.
     pub(crate) fn csv<const N: usize>(
         self,
         head: [&str; N],
         rows: impl IntoIterator<Item = [String; N]>,
     ) -> Result<(), Failure> {
+        let parts = Arc::clone(&self.parts);
+        let name = parts.name();
+        let name = name.as_deref();
         let mut csv = csv::Writer::from_writer(self);
-        csv.write_record(head)?;
+        if parts.takes_head(&head)? {
+            csv.write_record(name.map(|_| "file").into_iter().chain(head))?;
+        }
         for row in rows {
-            csv.write_record(&row)?;
+            csv.write_record(name.into_iter().chain(row.iter().map(String::as_str)))?;
         }
         Ok(csv.flush()?)
     }
@@ -76,10 +87,16 @@ impl Out {
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.inner.write(bytes).map_err(refused)
+        self.write_all(bytes)?;
+        Ok(bytes.len())
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if std::mem::take(&mut self.untouched)
+            && let Some(before) = self.parts.before(self.paint)
+        {
+            self.inner.write_all(before.as_bytes()).map_err(refused)?;
+        }
         self.inner.write_all(bytes).map_err(refused)
     }
 

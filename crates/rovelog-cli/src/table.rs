@@ -14,16 +14,16 @@ pub(crate) enum Align {
 }
 
 /// Rows under headings: with borders on a terminal, aligned with spaces in a pipe.
-pub(crate) struct Table {
-    columns: Vec<(&'static str, Align)>,
+pub(crate) struct Table<'a> {
+    columns: Vec<(&'a str, Align)>,
     rows: Vec<Vec<String>>,
 }
 
 /// Maximum width of a column on the terminal: one long name does not widen all lines.
 const WIDEST: usize = 120;
 
-impl Table {
-    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
+impl<'a> Table<'a> {
+    pub(crate) fn new(columns: &[(&'a str, Align)]) -> Self {
         Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
@@ -88,7 +88,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn rendered(table: &Table, bordered: bool, paint: Paint) -> String {
+    fn rendered(table: &Table<'_>, bordered: bool, paint: Paint) -> String {
         let mut text = String::new();
         let written = table.render(bordered, paint, |line| {
             text += line;

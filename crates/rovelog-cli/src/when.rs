@@ -95,6 +95,14 @@ impl Moment {
     }
 }
 
+/// Parses a point in time of the Unix clock.
+pub(crate) fn utc(text: &str) -> Result<i64, String> {
+    match kind(text.trim())? {
+        Kind::Utc(nanos) => Ok(nanos),
+        _ => Err("a UTC time is 2026-05-20T12:01:05Z".to_owned()),
+    }
+}
+
 impl FromStr for Moment {
     type Err = String;
 

@@ -1,7 +1,7 @@
 //! What a log says about itself: the summary behind `rovelog info`.
 
 use crate::packed;
-use crate::{DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, Value};
+use crate::{Clock, DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, Value};
 
 /// Whether all of a log could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +101,19 @@ impl LogInfo {
             losses if losses == cuts => State::Truncated,
             _ => State::Damaged,
         };
+    }
+
+    /// Places the log's clock on the Unix clock by the Unix time of the start of its data, if one was
+    /// given ([`ReadOptions::utc_start`](crate::ReadOptions::utc_start)) and the log has another
+    /// clock.
+    pub fn set_utc_start(&mut self, given: Option<i64>) {
+        let start = self.span().map(|span| span.0).or(self.start);
+        let start = start.filter(|start| start.clock != Clock::Unix);
+        let nanos = given.zip(start).and_then(|(given, start)| given.checked_sub(start.nanos));
+        if let Some(nanos) = nanos {
+            let evidence = "the time of the start was given".to_owned();
+            self.utc = Some(UtcOffset { nanos, rule: "utc_start", evidence });
+        }
     }
 
     /// From start to end, nanoseconds, with the records that lie far outside of all others.

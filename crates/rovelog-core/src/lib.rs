@@ -18,6 +18,7 @@ pub mod buffer;
 pub mod columns;
 pub mod diagnostic;
 pub mod error;
+pub mod health;
 #[doc(hidden)]
 pub mod index;
 pub mod info;

@@ -102,6 +102,9 @@ pub struct ReadOptions {
     /// Definitions of types that a log lacks, by the name of the type, in the format's own language. Formats whose logs
     /// define all of their types have no use for them.
     pub definitions: BTreeMap<String, Vec<u8>>,
+    /// The Unix time of the start of the log's data, nanoseconds: it counts before what the log says.
+    /// Logs whose clock is UTC have no use for it.
+    pub utc_start: Option<i64>,
     /// How the file was compressed that the bytes of the log come from; set by what decompresses it.
     #[doc(hidden)]
     pub packing: Option<Packing>,

@@ -32,12 +32,17 @@ pub struct Field {
     pub source_type: String,
     /// Its unit, where the format gives one: `us`, `V`.
     pub unit: Option<String>,
+    /// The names of its values, where they are states: of `nav_state`, 5 is `Return`.
+    pub names: Option<ValueNames>,
 }
+
+/// Names by value, in the order of the values.
+pub type ValueNames = &'static [(i64, &'static str)];
 
 impl Field {
     /// Returns a field without a unit.
     pub fn new(name: impl Into<Arc<str>>, ty: FieldType, source_type: impl Into<String>) -> Self {
-        Self { name: name.into(), ty, source_type: source_type.into(), unit: None }
+        Self { name: name.into(), ty, source_type: source_type.into(), unit: None, names: None }
     }
 
     /// Returns the same field with its unit.
@@ -45,6 +50,13 @@ impl Field {
     pub fn with_unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = Some(unit.into());
         self
+    }
+
+    /// Returns the name of a value of the field.
+    pub fn name_of(&self, value: i64) -> Option<&'static str> {
+        let names = self.names?;
+        let place = names.binary_search_by_key(&value, |(known, _)| *known).ok()?;
+        Some(names[place].1)
     }
 }
 

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use pyo3_arrow::ffi::to_schema_pycapsule;
+use rovelog::core::health::{Health, paces};
 use rovelog::core::select::Names;
 use rovelog::{
     AnyLog, Bytes, Error, ErrorKind, ReadOptions, RecoverOptions, Result, Schema, Select, Timestamp, Topic,
@@ -56,6 +57,11 @@ const LARGE: u64 = 8 << 20;
 pub(crate) struct Window(Option<i64>, Option<i64>);
 
 impl Window {
+    /// Returns the end of the data within the window.
+    fn end(self, data: Option<i64>) -> Option<i64> {
+        data.map(|data| self.1.map_or(data, |end| data.min(end)))
+    }
+
     /// Restricts a selection to the window.
     pub(crate) fn of(self, select: Select) -> Select {
         select.between(self.0, self.1)
@@ -392,6 +398,35 @@ impl Reader {
             )
         });
         Ok(rows.collect())
+    }
+
+    /// Returns the health of the times of each topic that has any, by its name.
+    fn health<'py>(&self, py: Python<'py>, window: Window) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let select = window.of(Select::all());
+        let log = self.with(py, &select)?;
+        let end = window.end(log.info().span().map(|span| span.1.nanos));
+        let health = self.run(py, || Ok(Health::until(&paces(&**log, &select)?, end)))?;
+        let topics = health.topics.iter().map(|topic| {
+            let dict = PyDict::new(py);
+            dict.set_item("topic", &log.topics()[topic.topic.index()].name)?;
+            dict.set_item("count", topic.count)?;
+            dict.set_item("steady", topic.steady)?;
+            dict.set_item("nominal_hz", topic.nominal_hz())?;
+            dict.set_item("period_ns", topic.period)?;
+            dict.set_item("shortest_ns", topic.shortest)?;
+            dict.set_item("longest_ns", topic.longest)?;
+            dict.set_item("jitter_ns", topic.jitter)?;
+            dict.set_item("gaps", topic.gaps)?;
+            dict.set_item("missing", topic.missing)?;
+            let gaps: Vec<_> = topic.longest_gaps.iter().map(|gap| (gap.start, gap.length)).collect();
+            dict.set_item("longest_gaps", gaps)?;
+            dict.set_item("falling", topic.falling)?;
+            dict.set_item("repeated", topic.repeated)?;
+            dict.set_item("silent_ns", topic.silent)?;
+            dict.set_item("stuck", topic.is_stuck)?;
+            Ok(dict)
+        });
+        topics.collect()
     }
 
     /// Returns the console messages: time, level, name of the level, source, text, offset; `None`

@@ -44,6 +44,25 @@ def test_an_address(flight: pathlib.Path) -> None:
         server.shutdown()
 
 
+def test_health_of_times(real_log: rl.Log) -> None:
+    import numpy as np
+
+    health = real_log.health()
+    for topic in real_log.topics.values():
+        if topic.count == 0:
+            continue
+        steps = np.diff(topic.table().to_arrow()["t_ns"].to_numpy())
+        rising = np.sort(steps[steps > 0])
+        found = health[topic.name]
+        assert (found.falling, found.repeated) == ((steps < 0).sum(), (steps == 0).sum())
+        assert found.period_ns == (rising[(len(rising) - 1) // 2] if len(rising) else None)
+        gaps = (rising > 3 * found.period_ns).sum() if found.steady else 0
+        assert (found.gaps, len(found.longest_gaps)) == (gaps, min(gaps, 16))
+    assert sum(found.gaps for found in health.values()) > 0
+    part = real_log.health(start="+1s", end="+2s")
+    assert 0 < part["vehicle_attitude/0"].count < health["vehicle_attitude/0"].count
+
+
 def test_what_a_log_says(real_log: rl.Log) -> None:
     assert real_log.state == "complete"
     assert real_log.info.dialect == "px4"

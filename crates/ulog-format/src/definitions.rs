@@ -236,6 +236,7 @@ impl Definitions {
     pub(crate) fn apply(&mut self, at: u64, end: u64, message: &Message<'_>, notes: &mut Diagnostics) {
         match *message {
             Message::Format(wire::Format { format }) => self.define(at, end, format, notes),
+            Message::Info(info) => self.formats.learn(info),
             Message::Subscription(subscription) => {
                 self.in_data = true;
                 self.subscribe(at..end, subscription, notes);

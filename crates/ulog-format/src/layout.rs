@@ -8,7 +8,9 @@ use std::sync::Arc;
 use rovelog_core::layout::{Builder as Fields, Element, Layout as Record, Len};
 use rovelog_core::{Limits, Scalar};
 
+use crate::px4::fields::{self, Release};
 use crate::schema::{Basic, FormatText, TypeName, is_padding};
+use crate::wire::Info;
 
 /// The largest row: a message's payload less the id. Section 12 of docs/formats/ulog.md.
 const MAX_ROW: u64 = u16::MAX as u64 - 2;
@@ -76,6 +78,10 @@ pub(crate) struct Formats {
     layouts: HashMap<String, Arc<Layout>>,
     /// What could not be laid out, until another definition may have changed that.
     failed: HashMap<String, Undecodable>,
+    /// Whether the log is PX4's, so far; then names of types and fields say units.
+    px4: bool,
+    /// The release of PX4, where the log has said so.
+    release: Option<Release>,
     /// Steps of work that resolving may still take. Grows with the bytes read, so that definitions
     /// which are redefined and resolved again and again cannot cost more than the file is worth.
     budget: u64,
@@ -83,7 +89,14 @@ pub(crate) struct Formats {
 
 impl Default for Formats {
     fn default() -> Self {
-        Self { texts: HashMap::new(), layouts: HashMap::new(), failed: HashMap::new(), budget: 1 << 20 }
+        Self {
+            texts: HashMap::new(),
+            layouts: HashMap::new(),
+            failed: HashMap::new(),
+            px4: false,
+            release: None,
+            budget: 1 << 20,
+        }
     }
 }
 
@@ -120,6 +133,17 @@ impl Formats {
                 self.texts.insert(format.name.to_owned(), text.into());
                 defined
             }
+        }
+    }
+
+    /// Takes an information message: PX4 writes what it is before its formats.
+    pub(crate) fn learn(&mut self, info: Info<'_>) {
+        let name = info.key.rsplit(|byte| *byte == b' ').next();
+        match (name, info.value) {
+            (Some(b"sys_name"), value) => self.px4 = value == b"PX4",
+            // 0xAABBCCTT: "Predefined information messages"
+            (Some(b"ver_sw_release"), [_, _, minor, major]) => self.release = Some((*major, *minor)),
+            _ => {}
         }
     }
 
@@ -174,6 +198,9 @@ impl Formats {
 
         path.push(name.to_owned());
         let mut builder = Builder::new(name);
+        // The field came with 1.14, as the old meanings of flight modes had gone.
+        let old_modes = !format.fields().any(|(_, field)| field == "nav_state_user_intention");
+        let of_px4 = self.px4.then_some((self.release, old_modes));
         for (ty, field) in format.fields() {
             self.budget =
                 self.budget.checked_sub(1).ok_or(Undecodable::TooLarge("too many redefinitions"))?;
@@ -183,6 +210,9 @@ impl Formats {
                 None => Kind::Nested(self.resolve(ty.base, limits, path)?),
             };
             builder.field(ty, field, kind, limits)?;
+            if let Some((release, old_modes)) = of_px4 {
+                builder.of_px4(field, release, old_modes);
+            }
         }
         path.pop();
         let layout = Arc::new(builder.finish(limits)?);
@@ -198,6 +228,7 @@ enum Kind {
 }
 
 struct Builder {
+    name: String,
     fields: Fields,
     full: u64,
     trimmed: u64,
@@ -210,6 +241,7 @@ struct Builder {
 impl Builder {
     fn new(name: &str) -> Self {
         Self {
+            name: name.to_owned(),
             fields: Record::builder(name),
             full: 0,
             trimmed: 0,
@@ -282,6 +314,19 @@ impl Builder {
             self.fields.unit(unit);
         }
         Ok(())
+    }
+
+    /// Adds what PX4's definitions say of the field that was added last.
+    fn of_px4(&mut self, name: &str, release: Option<Release>, old_modes: bool) {
+        if is_padding(name) {
+            return;
+        }
+        if let Some(unit) = fields::unit(&self.name, name) {
+            self.fields.unit(unit);
+        }
+        if let Some(names) = fields::names(&self.name, name, release, old_modes) {
+            self.fields.names(names);
+        }
     }
 
     /// A field name used twice: the second is `x#2`.
@@ -380,6 +425,30 @@ mod tests {
             .collect();
         let texts: Vec<_> = texts.iter().map(String::as_str).collect();
         assert_eq!(layout(&texts, "f0").unwrap_err(), Undecodable::TooLarge("too many fields"));
+    }
+
+    #[test]
+    fn px4_says_units_and_names_for_its_release() {
+        let text = "vehicle_status:uint64_t timestamp;uint8_t arming_state;uint8_t nav_state;";
+        let battery = "battery_status:float voltage_v;float[14] voltage_cell_v;";
+        let of = |infos: &[(&[u8], &[u8])]| {
+            let mut formats = formats(&[text, battery]);
+            infos.iter().for_each(|(key, value)| formats.learn(Info { key, value }));
+            let fields = |name| {
+                let layout = formats.layout(name, &Limits::default()).unwrap();
+                layout.record.schema().fields.clone()
+            };
+            let (status, battery) = (fields("vehicle_status"), fields("battery_status"));
+            let units: Vec<_> = battery.iter().map(|field| field.unit.clone()).collect();
+            (status[0].unit.clone(), status[1].name_of(1), status[2].name_of(5), units)
+        };
+        let px4: (&[u8], &[u8]) = (b"char[3] sys_name", b"PX4");
+        let volts = || vec![Some("V".to_owned()), Some("V".to_owned())];
+        let us = Some("us".to_owned());
+        assert_eq!(of(&[px4]), (us.clone(), Some("Disarmed"), Some("Return"), volts()));
+        let release: (&[u8], &[u8]) = (b"uint32_t ver_sw_release", &[0xff, 2, 14, 1]);
+        assert_eq!(of(&[px4, release]), (us.clone(), Some("Standby"), Some("Return"), volts()));
+        assert_eq!(of(&[(b"char[3] sys_name", b"XYZ")]), (us, None, None, vec![None, None]));
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub(crate) struct Scanner {
     /// Names of multi information messages met.
     multi_names: HashSet<Box<str>>,
     breaches: Breaches,
+    /// The Unix time of the start of the data, if it was given.
+    pub(crate) utc_start: Option<i64>,
     /// Bytes of definitions parsed only to look ahead.
     used: u64,
     /// The ends of the part that is scanned, of a log of which parts are read.
@@ -91,6 +93,7 @@ impl Scanner {
             flags: None,
             definitions: Definitions::new(&options.limits),
             diagnostics: options.diagnostics(),
+            utc_start: options.utc_start,
             clock: LogClock::new(header.timestamp.get()),
             appended: Vec::new(),
             at: FLAG_BITS_AT,

@@ -295,6 +295,7 @@ impl Summary {
         info.records = self.stats.iter().map(|stats| stats.count).sum();
         info.at_least = info.unread > 0;
         info.details = self.details(scanner, info.records);
+        info.set_utc_start(scanner.utc_start);
         info
     }
 

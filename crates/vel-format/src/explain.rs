@@ -52,6 +52,7 @@ impl Summary {
         info.set_state(&scanner.diagnostics, &rules::CUT);
         info.at_least = info.unread > 0;
         info.details = self.details(scanner, state, meaning, size);
+        info.set_utc_start(scanner.utc_start);
         info
     }
 

@@ -85,6 +85,8 @@ pub(crate) struct Scanner {
     pub(crate) rule: SizeRule,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) types: Arc<Types>,
+    /// The Unix time of the start of the data, if it was given.
+    pub(crate) utc_start: Option<i64>,
     at: u64,
     seen: Seen,
     damage: Option<Damage>,
@@ -168,6 +170,7 @@ impl Scanner {
         let mut scanner = Self {
             rule: start.evidence.rule,
             diagnostics: rules.options.diagnostics(),
+            utc_start: rules.options.utc_start,
             types: Arc::clone(&rules.types),
             at: start.index_end,
             seen: Seen::new(),

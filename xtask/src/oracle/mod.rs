@@ -5,6 +5,7 @@
 
 mod ask;
 mod export;
+mod health;
 mod plots;
 mod recovered;
 mod rld;
@@ -33,6 +34,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("rosbag", rosbag::check),
     ("vel", vel::check),
     ("export", export::check),
+    ("health", health::check),
     ("plots", plots::check),
     ("ask", ask::check),
     ("recovered", recovered::check),

@@ -1,35 +1,34 @@
 //! `rovelog cat`: the records of a log in time order.
 
 use std::cell::OnceCell;
-use std::path::PathBuf;
 
 use rovelog::{AnyLog, LogInfo, Select, Topic};
 use rovelog_export::signal::Signal;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::Input;
+use crate::input::{Input, LogArgs};
 use crate::records::{Derived, Records};
 use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
 use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
-CSV output needs exactly one topic. The exit code is 3 if bytes of the log or values were lost.
+CSV output needs exactly one topic. Stdin is printed in file order. The exit code is 3 if bytes of the log or values were lost.
 
 Examples:
   rovelog cat flight.ulg -S -10s             the last ten seconds
   rovelog cat flight.ulg --topics vehicle_attitude --fields q -f csv > q.csv
   rovelog cat flight.ulg --topics vehicle_attitude --fields 'q.roll,norm(q)'
   rovelog cat flight.ulg -y 'battery.*' -f ndjson | jq .data.voltage_v
+  rovelog cat flights/ --topics battery_status --fields voltage_v -f csv
   gzip -dc flight.ulg.gz | rovelog cat -     from a pipe, in file order";
 
 /// Print records in time order: text, ndjson, json or csv
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log file; - for stdin, which is printed in file order
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    logs: LogArgs,
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
@@ -42,12 +41,16 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = Input::new(args.file.as_deref())?;
+    args.logs.each(context, |input| one(args, input, format, context))
+}
+
+/// Prints the records of one log.
+fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     if input.is_stdin() {
-        return stream(args, &input, format, context).map_err(|failure| failure.at(&input.path));
+        return stream(args, input, format, context).map_err(|failure| failure.at(&input.path));
     }
     let log = input.open_part(context, &|log| Ok(selection(args, log, context)?.1))?;
-    let written = file(args, &log, &input, format, context).map_err(|failure| failure.at(&input.path))?;
+    let written = file(args, &log, input, format, context).map_err(|failure| failure.at(&input.path))?;
     Ok(written.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 

@@ -1,35 +1,40 @@
 //! `rovelog check`: all problems of a log.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use rovelog::Severity;
 use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{Input, Survey};
+use crate::health::{HealthDoc, Report};
+use crate::input::{LogArgs, Survey};
 use crate::machine::{FormatDoc, LostDoc, ProblemDoc};
 use crate::output::Out;
 use crate::text::{count, escape};
+use crate::times::Times;
+use crate::when::WindowArgs;
 
 const MORE: &str = "\
-The last line for each log is its name and the verdict, valid or damaged. The exit code is 0 if \
-all logs are valid, and 1 if data of a log is lost or left out. -v explains each kind of problem; \
+The first line for each log is the health of its times: a gap is longer than three periods of a \
+topic with a steady rate. The last line is the name of the log and the verdict, valid or damaged. \
+The exit code is 0 if all logs are valid, and 1 if data of a log is lost or left out. -v explains each kind of problem; \
 -q prints nothing for valid logs.
 
 Examples:
   rovelog check flight.ulg
   rovelog check *.ulg -q || echo 'a log is damaged'
-  rovelog check flight.ulg -f json | jq .lost.bytes";
+  rovelog check flight.ulg -f json | jq .lost.bytes
+  rovelog check flight.ulg -S +10s -E -10s     health of a part";
 
 /// List all problems of a log, with byte ranges
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files, folders and patterns ('*.ulg'); - for stdin
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    logs: LogArgs,
+    #[command(flatten)]
+    window: WindowArgs,
 }
 
 /// The document `rovelog.check/1`.
@@ -44,10 +49,12 @@ struct Document<'a> {
     /// Number of problems by code, including those past the limit of `problems`.
     counts: std::collections::BTreeMap<&'static str, String>,
     problems: Vec<ProblemDoc<'a>>,
+    /// Gaps, jitter and order of the times of each topic.
+    health: Option<HealthDoc<'a>>,
 }
 
 impl<'a> Document<'a> {
-    fn new(file: &'a str, survey: &'a Survey) -> Self {
+    fn new(file: &'a str, survey: &'a Survey, times: &'a Times) -> Self {
         let (info, found) = (&survey.info, &survey.diagnostics);
         Self {
             schema: "rovelog.check/1",
@@ -58,8 +65,13 @@ impl<'a> Document<'a> {
             lost: LostDoc::new(found.ledger()),
             counts: found.counts().iter().map(|(code, count)| (*code, count.to_string())).collect(),
             problems: found.list().iter().map(ProblemDoc::new).collect(),
+            health: report(survey, times).map(|report| report.doc()),
         }
     }
+}
+
+fn report<'a>(survey: &'a Survey, times: &'a Times) -> Option<Report<'a>> {
+    survey.health.as_ref().map(|health| Report::new(health, &survey.topics, times))
 }
 
 fn is_intact(survey: &Survey) -> bool {
@@ -67,39 +79,37 @@ fn is_intact(survey: &Survey) -> bool {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let format = context.format(&[Format::Text, Format::Json])?;
-    let inputs = Input::all(&args.files)?;
-    let mut out = context.out();
-    let mut done = Vec::new();
-    let status = Input::for_all(&inputs, context, |input| {
-        let survey = Survey::of_all(input, context)?;
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson])?;
+    context.parts.are_named();
+    args.logs.each(context, |input| {
+        let survey = Survey::of_all(input, context, &args.window)?;
         let status = if is_intact(&survey) { Status::Done } else { Status::Failed };
         let name = input.name();
-        if format == Format::Text {
-            text(&mut out, &name, inputs.len() > 1, &survey, context)?;
-            out.end_record()?;
-        } else {
-            done.push((name, survey));
+        let mut out = context.out();
+        let times = context.times(&survey.info).map_err(|failure| failure.at(&input.path))?;
+        match format {
+            Format::Json => out.document(&Document::new(&name, &survey, &times))?,
+            Format::Ndjson => out.document_line(&Document::new(&name, &survey, &times))?,
+            _ => text(&mut out, &name, &survey, &times, context)?,
         }
+        out.flush()?;
         Ok(status)
-    })?;
-    if format == Format::Json {
-        let documents: Vec<_> = done.iter().map(|(name, survey)| Document::new(name, survey)).collect();
-        out.documents(&documents, inputs.len())?;
-    }
-    out.flush()?;
-    Ok(status)
+    })
 }
 
 /// Prints the problems of a log, and its name with the verdict on one line. With several logs, each
 /// line starts with the name.
-fn text(out: &mut Out, name: &str, several: bool, survey: &Survey, context: &Context) -> Result<(), Failure> {
+fn text(out: &mut Out, name: &str, survey: &Survey, times: &Times, context: &Context) -> Result<(), Failure> {
     let found = &survey.diagnostics;
     if context.global.quiet && is_intact(survey) {
         return Ok(());
     }
     let name = out.paint.bold(&escape(name));
-    let of = if several { format!("{name}: ") } else { String::new() };
+    let of = if context.parts.name().is_some() { format!("{name}: ") } else { String::new() };
+    let report = report(survey, times);
+    if let Some(report) = &report {
+        writeln!(out, "{of}health: {}", escape(&report.sentence()))?;
+    }
     let range =
         |problem: &rovelog::Diagnostic| format!("bytes {}..{}", problem.range.start, problem.range.end);
     let code_width = found.list().iter().map(|problem| problem.rule.code.len()).max().unwrap_or_default();
@@ -121,6 +131,9 @@ fn text(out: &mut Out, name: &str, several: bool, survey: &Survey, context: &Con
         if *total > shown {
             writeln!(out, "{of}and {} more of {code}", total - shown)?;
         }
+    }
+    if let Some(report) = &report {
+        report.list(out, &of, context)?;
     }
     if found.total() == 0 {
         writeln!(out, "{name}: valid, {} read, no problems", count(survey.info.size, "byte"))?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
-use crate::input::LogArg;
+use crate::input::{Input, LogArgs};
 use crate::table::{Align, Table};
 use crate::text::size;
 
@@ -25,7 +25,7 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
-    log: LogArg,
+    logs: LogArgs,
 }
 
 /// Bytes of one kind.
@@ -48,7 +48,11 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = args.log.input()?;
+    args.logs.each(context, |input| one(input, format, context))
+}
+
+/// Shows the size of one log.
+fn one(input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let mut usage = log.usage();
     // Stable: equal sizes stay in the order of the log.

@@ -104,7 +104,7 @@ impl<'a> Line<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Ndjson])?;
     if args.engine != Engine::Local {
-        return by_engine(args, format);
+        return by_engine(args, format, context);
     }
     let mut options = Options::new(worker(args.worker.as_deref())?);
     // Workers are processes.
@@ -142,7 +142,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// Has the Python package do it, which speaks with the engines.
-fn by_engine(args: &Args, format: Format) -> Outcome {
+fn by_engine(args: &Args, format: Format, context: &Context) -> Outcome {
     let engine = if args.engine == Engine::Spark { "spark" } else { "sail" };
     let Some(python) = INTERPRETER.get() else {
         return Err(Failure::failed(format!("{engine} is reached through the Python package")).next(
@@ -151,7 +151,7 @@ fn by_engine(args: &Args, format: Format) -> Outcome {
     };
     let mut command = Command::new(python);
     command.args(["-m", "rovelog.lake", "ingest", "--engine", engine, "-o"]).arg(&args.output);
-    if let Some(jobs) = args.jobs {
+    if let Some(jobs) = context.global.jobs {
         command.args(["--jobs", &jobs.to_string()]);
     }
     if let Some(size) = args.pack_size {

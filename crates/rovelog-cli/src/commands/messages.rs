@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
-use crate::input::LogArg;
+use crate::input::{Input, LogArgs};
 use crate::output::Out;
 use crate::select::part;
 use crate::text::escape;
@@ -19,14 +19,15 @@ const EXAMPLES: &str = "\
 Examples:
   rovelog messages flight.ulg
   rovelog messages flight.ulg --level warning  warnings and worse
-  rovelog messages flight.ulg -g 'baro|gps' -f csv";
+  rovelog messages flight.ulg -g 'baro|gps' -f csv
+  rovelog messages flights/ --level error      of all logs in a folder";
 
 /// Show the console messages that the device logged
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    log: LogArg,
+    logs: LogArgs,
     /// Only messages of this severity or worse: emergency, alert, critical, error, warning, notice,
     /// info, debug
     #[arg(long, value_name = "LEVEL", value_parser = level)]
@@ -75,7 +76,11 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = args.log.input()?;
+    args.logs.each(context, |input| one(args, input, format, context))
+}
+
+/// Shows the messages of one log.
+fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let Some(texts) = log.texts() else {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use rovelog::{AnyLog, Field, Schema, Topic};
 use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{LogArg, natural};
+use crate::input::{Input, logs_and_names, natural};
 use crate::output::Out;
 use crate::select::unknown_topic;
 use crate::table::{Align, Table};
@@ -20,16 +21,17 @@ Topics of one type are listed together. Nested fields have flat names such as es
 Examples:
   rovelog schema flight.ulg                    every type in the log
   rovelog schema flight.ulg vehicle_attitude
-  rovelog schema flight.ulg vehicle_attitude --raw";
+  rovelog schema flight.ulg vehicle_attitude --raw
+  rovelog schema flights/ battery_status -f csv";
 
 /// Show the fields of topics: names, types, units
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    log: LogArg,
-    /// Only this topic; /0 is optional
-    topic: Option<String>,
+    /// Log files, folders and patterns ('*.ulg'), - for stdin; then names of topics: only these,
+    /// /0 is optional
+    #[arg(value_names = ["FILE", "TOPIC"], num_args = 0..)]
+    words: Vec<PathBuf>,
     /// Print the definitions as stored in the log
     #[arg(long)]
     raw: bool,
@@ -65,6 +67,9 @@ struct FieldDoc<'a> {
     ty: String,
     source_type: &'a str,
     unit: Option<&'a str>,
+    /// The names of its values, if they are states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<BTreeMap<i64, &'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Vec<FieldDoc<'a>>>,
 }
@@ -76,6 +81,7 @@ impl<'a> FieldDoc<'a> {
             ty: field.ty.to_string(),
             source_type: &field.source_type,
             unit: field.unit.as_deref(),
+            values: field.names.map(|names| names.iter().copied().collect()),
             fields: field.ty.nested().map(|schema| schema.fields.iter().map(Self::new).collect()),
         }
     }
@@ -83,11 +89,18 @@ impl<'a> FieldDoc<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = args.log.input()?;
+    let (first, rest) = args.words.split_at(args.words.len().min(1));
+    let (others, topics) = logs_and_names(rest);
+    let inputs = Input::all(&[first, others.as_slice()].concat())?;
+    Input::each(&inputs, context, |input| one(args.raw, &topics, input, format, context))
+}
+
+/// Shows the fields of the topics of one log.
+fn one(raw: bool, topics: &[String], input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
-    let kinds = kinds(&log, args.topic.as_deref()).map_err(|failure| failure.at(&input.path))?;
+    let kinds = kinds(&log, topics).map_err(|failure| failure.at(&input.path))?;
     let mut out = context.out();
-    if args.raw {
+    if raw {
         for kind in &kinds {
             let definition = definition(&log, kind).ok_or_else(|| {
                 Failure::failed(format!("the log has no definition of {}", kind.name)).at(&input.path)
@@ -114,11 +127,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => {
             let rows = kinds.iter().flat_map(|kind| {
-                rows(kind.schema)
-                    .into_iter()
-                    .map(|[name, ty, source, unit]| [kind.name.to_owned(), name, ty, source, unit])
+                rows(kind.schema).into_iter().map(|[name, ty, source, unit, values]| {
+                    [kind.name.to_owned(), name, ty, source, unit, values]
+                })
             });
-            out.csv(["topic_type", "field", "type", "source_type", "unit"], rows)?;
+            out.csv(["topic_type", "field", "type", "source_type", "unit", "values"], rows)?;
             return Ok(Status::Done);
         }
     }
@@ -131,12 +144,16 @@ fn definition(log: &AnyLog, kind: &Kind<'_>) -> Option<String> {
     log.own(kind.topics.first()?).ok()?.definition()
 }
 
-/// Returns the types of a log, or that of one topic, by name; a type that changed during the log
+/// Returns the types of a log, or those of some topics, by name; a type that changed during the log
 /// appears twice.
-fn kinds<'a>(log: &'a AnyLog, topic: Option<&str>) -> Result<Vec<Kind<'a>>, Failure> {
-    let topics: Vec<&Topic> = match topic {
-        Some(name) => vec![log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?.get()],
-        None => log.topics().iter().collect(),
+fn kinds<'a>(log: &'a AnyLog, names: &[String]) -> Result<Vec<Kind<'a>>, Failure> {
+    let named = |name: &String| {
+        let topic = log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?;
+        Ok::<_, Failure>(topic.get())
+    };
+    let topics: Vec<&Topic> = match names {
+        [] => log.topics().iter().collect(),
+        names => names.iter().map(named).collect::<Result<_, _>>()?,
     };
     let mut kinds: BTreeMap<&str, Vec<Kind<'a>>> = BTreeMap::new();
     for topic in topics {
@@ -165,28 +182,36 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
             writeln!(out, "cannot be decoded; for the reason: rovelog check")?;
             continue;
         }
-        let mut table = Table::new(&[
+        let rows = rows(kind.schema);
+        let mut columns = vec![
             ("FIELD", Align::Left),
             ("TYPE", Align::Left),
             ("LOGGED AS", Align::Left),
             ("UNIT", Align::Left),
-        ]);
-        for row in rows(kind.schema) {
-            table.row(row);
+        ];
+        if rows.iter().any(|row| !row[4].is_empty()) {
+            columns.push(("VALUES", Align::Left));
+        }
+        let mut table = Table::new(&columns);
+        for row in rows {
+            table.row(row.into_iter().take(columns.len()));
         }
         table.write(out)?;
     }
     Ok(())
 }
 
-/// Returns name, type, type in the log, and unit of every field, followed by those of its nested
+/// Returns name, type, type in the log, unit and names of the values of every field, followed by those of its nested
 /// type.
-fn rows(schema: Option<&Schema>) -> Vec<[String; 4]> {
-    fn add(path: &str, schema: &Schema, rows: &mut Vec<[String; 4]>) {
+fn rows(schema: Option<&Schema>) -> Vec<[String; 5]> {
+    fn add(path: &str, schema: &Schema, rows: &mut Vec<[String; 5]>) {
         for field in &schema.fields {
             let name = format!("{path}{}", field.name);
             let unit = field.unit.clone().unwrap_or_default();
-            rows.push([name.clone(), field.ty.to_string(), field.source_type.clone(), unit]);
+            let values =
+                field.names.unwrap_or_default().iter().map(|(value, name)| format!("{value}={name}"));
+            let values = values.collect::<Vec<_>>().join(", ");
+            rows.push([name.clone(), field.ty.to_string(), field.source_type.clone(), unit, values]);
             if let Some(nested) = field.ty.nested() {
                 let list = if matches!(field.ty, rovelog::FieldType::Array(..) | rovelog::FieldType::List(..))
                 {

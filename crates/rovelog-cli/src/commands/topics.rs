@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
-use crate::input::{LogArg, Survey};
+use crate::input::{Input, LogArgs, Survey};
 use crate::machine::TopicDoc;
 use crate::select::TopicArgs;
 use crate::table::{Align, Table};
@@ -18,14 +18,15 @@ const EXAMPLES: &str = "\
 Examples:
   rovelog topics flight.ulg
   rovelog ls flight.ulg --sort bytes           what fills the log?
-  rovelog topics flight.ulg -y 'vehicle_.*' -f csv";
+  rovelog topics flight.ulg -y 'vehicle_.*' -f csv
+  rovelog topics flights/ --topics battery_status -f csv";
 
 /// List topics: type, records, rate, size
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    log: LogArg,
+    logs: LogArgs,
     #[command(flatten)]
     topics: TopicArgs,
     /// Sort key; numbers are sorted in descending order
@@ -51,8 +52,12 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = args.log.input()?;
-    let survey = Survey::of_topics(&input, context)?;
+    args.logs.each(context, |input| one(args, input, format, context))
+}
+
+/// Lists the topics of one log.
+fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
+    let survey = Survey::of_topics(input, context)?;
     if survey.info.at_least {
         context.note("counts are those of the parts that were read: --allow-remote-scan counts all");
     }
@@ -101,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// Returns the table of topics, as `info` shows it too.
-pub(super) fn table(topics: &[&Topic]) -> Table {
+pub(super) fn table(topics: &[&Topic]) -> Table<'static> {
     let mut table = Table::new(&[
         ("TOPIC", Align::Left),
         ("TYPE", Align::Left),

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rovelog::core::parallel;
-use rovelog::{Record, Schema, Topic, TopicId, Value};
+use rovelog::{Field, Record, Schema, Topic, TopicId, Value};
 use rovelog_export::ndjson;
 
 use crate::context::{Context, Format};
@@ -70,7 +70,8 @@ impl<'a> Records<'a> {
             out.json(&file.to_string_lossy())?;
             out.write_all(b",\"records\":[")?;
         }
-        let render = Render::new(format, fields, times.clone(), context.global.strict, 0);
+        let log = Several { name: context.parts.name(), key: context.parts.key() };
+        let render = Render::new(format, fields, times.clone(), log, context.global.strict);
         let derived = Derived::default();
         Ok(Self { context, file, derived, out, render, started: false, status: Status::Done })
     }
@@ -99,15 +100,20 @@ impl<'a> Records<'a> {
         };
         let keep = self.render.keep(topic).unwrap_or(Keep::All);
         let mut taken = BTreeSet::from(["time", "t_ns"].map(str::to_owned));
-        let mut csv = csv::Writer::from_writer(&mut self.out);
-        csv.write_field("time")?;
-        csv.write_field("t_ns")?;
-        let derived = self.derived.names(topic.id).iter().map(|name| (**name).to_owned());
-        for name in columns(schema, &keep).into_iter().chain(derived) {
-            csv.write_field(rovelog_export::table::free_name(&mut taken, &name))?;
+        let mut head = vec!["time".to_owned(), "t_ns".to_owned()];
+        if self.render.log.name.is_some() {
+            head.insert(0, "file".to_owned());
+            taken.insert("file".to_owned());
         }
-        csv.write_record(None::<&[u8]>)?;
-        Ok(csv.flush()?)
+        let derived = self.derived.names(topic.id).iter().map(|name| (**name).to_owned());
+        let names = columns(schema, &keep).into_iter().chain(derived);
+        head.extend(names.map(|name| rovelog_export::table::free_name(&mut taken, &name)));
+        if self.context.parts.takes_head(&head.iter().map(String::as_str).collect::<Vec<_>>())? {
+            let mut csv = csv::Writer::from_writer(&mut self.out);
+            csv.write_record(&head)?;
+            csv.flush()?;
+        }
+        Ok(())
     }
 
     /// Writes one record.
@@ -192,11 +198,19 @@ struct Rendered {
     failure: Option<String>,
 }
 
+/// The log, if there are several, and its key in NDJSON.
+#[derive(Clone)]
+struct Several {
+    name: Option<String>,
+    key: Option<String>,
+}
+
 /// Makes text of records; one for each thread.
 struct Render<'a> {
     format: Format,
     fields: &'a FieldArgs,
     times: Times,
+    log: Several,
     /// True if a record that cannot be decoded is a failure.
     strict: bool,
     /// Width of the column of topics, in text.
@@ -213,15 +227,16 @@ struct Render<'a> {
 type Further = [(Arc<str>, Value)];
 
 impl<'a> Render<'a> {
-    fn new(format: Format, fields: &'a FieldArgs, times: Times, strict: bool, width: usize) -> Self {
+    fn new(format: Format, fields: &'a FieldArgs, times: Times, log: Several, strict: bool) -> Self {
         let (further, plans) = (HashMap::new(), Vec::new());
         let (lines, line) = (ndjson::Lines::default(), String::new());
-        Self { format, fields, times, strict, width, further, plans, lines, line }
+        Self { format, fields, times, log, strict, width: 0, further, plans, lines, line }
     }
 
     /// Returns the same for another thread, without further fields.
     fn again(&self) -> Self {
-        Self::new(self.format, self.fields, self.times.clone(), self.strict, self.width)
+        let (times, log) = (self.times.clone(), self.log.clone());
+        Self { width: self.width, ..Self::new(self.format, self.fields, times, log, self.strict) }
     }
 
     /// Returns the text of records with these further fields, which only one record can have.
@@ -280,7 +295,11 @@ impl<'a> Render<'a> {
             if self.format == Format::Json {
                 out.extend_from_slice(COMMA);
             }
+            let start = out.len();
             self.times.head(record, &plan.name, &mut self.lines, out);
+            if let (Format::Ndjson, Some(key)) = (self.format, &self.log.key) {
+                out.splice(start + 1..start + 1, key.bytes());
+            }
             // Records with all of their fields are written straight from their bytes.
             if further.is_empty() && plan.is_whole(record) {
                 if let Err(error) = self.lines.data(record, out) {
@@ -330,6 +349,9 @@ impl<'a> Render<'a> {
             Err(why) => return Ok(Err(why)),
         };
         self.line.clear();
+        if let Some(log) = &self.log.name {
+            csv.write_field(log)?;
+        }
         if row(csv, record, &value, schema, plan, &self.times, &mut self.line)? {
             raw.push(format!("{} contains raw bytes, which CSV cannot represent", record.topic.name));
         }
@@ -403,21 +425,35 @@ fn is_raw(value: &Value, schema: &Schema) -> bool {
         && !matches!(&schema.fields[..], [field] if &*field.name == "raw")
 }
 
-/// Writes `time=1 q=[1.0, 0.0] pos={x=1.0}`, or single leaves by their flat names if only some are
-/// selected.
+/// Returns the name of a field's value, if it has one.
+fn state(field: &Field, value: &Value) -> Option<&'static str> {
+    field.names?;
+    match value {
+        Value::Int(value, _) => field.name_of(*value),
+        Value::UInt(value, _) => field.name_of(i64::try_from(*value).ok()?),
+        _ => None,
+    }
+}
+
+/// Writes `time=1 q=[1.0, 0.0] nav_state=Return pos={x=1.0}`, or single leaves by their flat names if
+/// only some are selected.
 fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) {
     let start = line.len();
     if *keep == Keep::All {
         let Value::Struct(fields) = value else { return plain(value, line) };
-        for (name, value) in fields {
-            entry(if line.len() > start { " " } else { "" }, name, value, line);
+        for (number, (name, value)) in fields.iter().enumerate() {
+            let field = schema.and_then(|schema| schema.fields.get(number));
+            let before = if line.len() > start { " " } else { "" };
+            entry(before, name, value, field.and_then(|field| state(field, value)), line);
         }
         return;
     }
     let mut place = 0;
     flatten(value, schema, &mut |name, value| {
         if keep.leaf(place) {
-            entry(if line.len() > start { " " } else { "" }, name, value, line);
+            let field = schema.and_then(|schema| schema.fields.iter().find(|field| *field.name == *name));
+            let before = if line.len() > start { " " } else { "" };
+            entry(before, name, value, field.and_then(|field| state(field, value)), line);
         }
         place += 1;
     });

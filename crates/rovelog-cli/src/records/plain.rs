@@ -7,12 +7,18 @@ use rovelog::Value;
 
 use crate::text::escape;
 
-/// Writes `name=value`.
-pub(super) fn entry(before: &str, name: &str, value: &Value, line: &mut String) {
+/// Writes `name=value`, or the name of the value.
+pub(super) fn entry(before: &str, name: &str, value: &Value, state: Option<&str>, line: &mut String) {
     line.push_str(before);
     line.push_str(&escape(name));
     line.push('=');
-    plain(value, line);
+    match state {
+        Some(state) if state.contains(' ') => {
+            let _ = write!(line, "\"{state}\"");
+        }
+        Some(state) => line.push_str(state),
+        None => plain(value, line),
+    }
 }
 
 /// Writes a value for text output.
@@ -30,7 +36,7 @@ pub(crate) fn plain(value: &Value, line: &mut String) {
         }
         Value::Struct(fields) => {
             for (i, (name, value)) in fields.iter().enumerate() {
-                entry(if i == 0 { "{" } else { " " }, name, value, line);
+                entry(if i == 0 { "{" } else { " " }, name, value, None, line);
             }
             line.push_str(if fields.is_empty() { "{}" } else { "}" });
         }

@@ -79,10 +79,13 @@ impl<I: Iterator<Item = Result<(TopicId, RecordBatch), ArrowError>>> RecordBatch
     }
 }
 
-/// Returns a field as a column: how the log spells its type, and its unit, are kept as metadata.
+/// Returns a field as a column: how the log spells its type, its unit and the names of its values
+/// (`0=Manual|1=Altitude`) are kept as metadata.
 fn column(field: &crate::Field, data_type: DataType) -> Arc<Field> {
     let mut pairs = metadata([("source_type", field.source_type.as_str())]);
     pairs.extend(field.unit.iter().map(|unit| ("unit".to_owned(), unit.clone())));
+    let names = field.names.map(|names| names.iter().map(|(value, name)| format!("{value}={name}")));
+    pairs.extend(names.map(|names| ("values".to_owned(), names.collect::<Vec<_>>().join("|"))));
     Arc::new(Field::new(&*field.name, data_type, false).with_metadata(pairs))
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::schema::ValueNames;
 use crate::{Field, FieldType, Scalar, Schema};
 
 /// The fields of one type of record, and where their bytes are.
@@ -302,6 +303,13 @@ impl Builder {
     pub fn unit(&mut self, unit: impl Into<String>) {
         if let Some(field) = self.fields.last_mut() {
             field.unit = Some(unit.into());
+        }
+    }
+
+    /// The names of the values of the field that was added last.
+    pub fn names(&mut self, names: ValueNames) {
+        if let Some(field) = self.fields.last_mut() {
+            field.names = Some(names);
         }
     }
 

@@ -259,7 +259,7 @@ pub fn read(
                 let unit = leaf.field.metadata().get("unit").map(String::as_str);
                 let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
                 series.unit = unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written);
-                series.choose_look(&leaf.data_type, meaning::names(log, topic, &leaf.name));
+                series.choose_look(&leaf.data_type, meaning::names(topic, &leaf.name));
             }
             found[i] = Some(series);
         }

@@ -87,7 +87,7 @@ impl Condition {
     /// Returns the name of a state of what is compared: `Return` for 5 of `nav_state`.
     pub fn state(&self, log: &dyn LogReader, value: f64) -> Option<&'static str> {
         let (topic, field) = self.value.field()?;
-        let names = meaning::names(log, log.topic(topic)?.get(), field);
+        let names = meaning::names(log.topic(topic)?.get(), field);
         #[expect(clippy::float_cmp, reason = "states are integers")]
         names.iter().find(|(number, _)| *number as f64 == value).map(|(_, name)| *name)
     }

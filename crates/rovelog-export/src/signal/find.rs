@@ -438,7 +438,7 @@ impl Scope for Fields<'_, '_> {
     fn state(&self, field: usize, name: &str) -> Option<i64> {
         let operand = self.operands.get(field)?;
         let topic = self.signals.log.topic(&operand.topic)?;
-        let names = meaning::names(self.signals.log, topic.get(), &operand.field);
+        let names = meaning::names(topic.get(), &operand.field);
         names.iter().find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(value, _)| *value)
     }
 }

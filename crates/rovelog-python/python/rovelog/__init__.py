@@ -35,7 +35,7 @@ from rovelog._errors import (
     UnreadableError,
     UnsupportedError,
 )
-from rovelog._facts import Field, Info, Outside, Problem, Text
+from rovelog._facts import Field, Info, Outside, Problem, Text, TopicHealth
 from rovelog._log import Log, open
 from rovelog._need import MissingLibrary
 from rovelog._rld import Current, Energy
@@ -78,6 +78,7 @@ __all__ = [
     "Table",
     "Text",
     "Topic",
+    "TopicHealth",
     "TopicNotFound",
     "UnreadableError",
     "UnsupportedError",

@@ -109,6 +109,43 @@ class Field(NamedTuple):
     fields: list[Field] | None
 
 
+class TopicHealth(NamedTuple):
+    """Health of the times of a topic: intervals are those from one record to the next in the file.
+
+    topic           name of the topic
+    count           number of records with a time
+    steady          whether it has a rate: ten intervals or more, four of five near the period
+    nominal_hz      rate that the period means; None if it is not steady
+    period_ns       median of the intervals above zero
+    shortest_ns     shortest interval above zero
+    longest_ns      longest interval
+    jitter_ns       standard deviation of the intervals above zero without the gaps
+    gaps            number of gaps: intervals of more than three periods, of a steady topic
+    missing         records that the gaps have room for
+    longest_gaps    up to 16 gaps, longest first: time of the record before, and length, in ns
+    falling         records that are earlier than the one before
+    repeated        records with the time of the one before
+    silent_ns       ns from the last record to the end of the data, if a steady topic stops
+    stuck           whether ten records or more all have one time
+    """
+
+    topic: str
+    count: int
+    steady: bool
+    nominal_hz: float | None
+    period_ns: int | None
+    shortest_ns: int | None
+    longest_ns: int | None
+    jitter_ns: float | None
+    gaps: int
+    missing: int
+    longest_gaps: list[tuple[int, int]]
+    falling: int
+    repeated: int
+    silent_ns: int | None
+    stuck: bool
+
+
 class Problem(NamedTuple):
     """A diagnostic of a log.
 

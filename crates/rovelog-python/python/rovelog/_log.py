@@ -15,7 +15,7 @@ from rovelog._again import Opening
 from rovelog._align import How, Occurrence
 from rovelog._bag import BagExtras
 from rovelog._errors import CorruptError, RovelogError, UnsupportedError, warn
-from rovelog._facts import Info, Outside, Problem, Recovered, Sliced, Text
+from rovelog._facts import Info, Outside, Problem, Recovered, Sliced, Text, TopicHealth
 from rovelog._files import whole
 from rovelog._need import need
 from rovelog._rld import RldExtras
@@ -364,6 +364,16 @@ class Log:
     def problems(self) -> list[Problem]:
         """Diagnostics, in file order. On the command line: `rovelog check FILE`."""
         return [Problem(*row) for row in self._reader.problems()]
+
+    def health(self, *, start: Moment | None = None, end: Moment | None = None) -> dict[str, TopicHealth]:
+        """Returns the health of the times of each topic: gaps, jitter, falling and repeated times.
+
+        `start` is inclusive, `end` is exclusive; see `Topic.between`. On the command line: `rovelog
+        stats FILE --timing`.
+        """
+        window = _times.window(start, end, self._info)
+        found = [TopicHealth(**facts) for facts in self._reader.health(window)]
+        return {health.topic: health for health in found}
 
     @cached_property
     def text(self) -> list[Text]:

@@ -4,6 +4,7 @@
 
 mod attitude;
 mod events;
+pub(crate) mod fields;
 mod gps_dump;
 #[cfg(feature = "events")]
 mod metadata;

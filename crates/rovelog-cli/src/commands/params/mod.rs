@@ -1,42 +1,46 @@
-//! `rovelog params`: the parameters of a log, or the differences of two logs.
+//! `rovelog params`: the parameters of a log, the differences of two, or a table of many.
 
 mod compare;
 mod list;
 pub(super) mod model;
+mod table;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use regex::Regex;
 use rovelog::AnyLog;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{Input, LogArg};
+use crate::input::{Input, is_several, logs_and_names};
+use crate::select::{glob, near};
 use crate::when::Moment;
 use model::{Param, is_calibration, parameters};
 
 const MORE: &str = "\
 The value of a parameter is its value at the start of the log; changes are listed after it. Two \
-logs are compared by these start values: ~ differs, - only in the first, + only in the second.
+logs are compared by these start values: ~ differs, - only in the first, + only in the second. \
+With names, or with more logs, the values are a table with a row for each log.
 
 Examples:
   rovelog params flight.ulg
   rovelog params flight.ulg --changed          changed in flight or before
   rovelog params flight.ulg --at +1m30s        the values active at a time
   rovelog params flight.ulg -f qgc > flight.params   for QGroundControl
-  rovelog params before.ulg after.ulg --ignore-calibration";
+  rovelog params before.ulg after.ulg --ignore-calibration
+  rovelog params 'MC_*_P' flights/ -f csv      one row for each log";
 
-/// Show the parameters of a log, or compare two logs
+/// Show the parameters of a log, compare two logs, or tabulate many
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    log: LogArg,
-    /// Second log to compare with
-    #[arg(value_name = "B")]
-    other: Option<PathBuf>,
+    /// Names of parameters (BAT1_V_EMPTY, 'MC_*_P'): only these; and log files, folders and
+    /// patterns ('*.ulg'), - for stdin: two files are compared
+    #[arg(value_names = ["NAME", "FILE"], num_args = 0..)]
+    words: Vec<PathBuf>,
     /// Only parameters that differ from a default stored in the log, or that changed during the log
-    #[arg(long, conflicts_with = "other")]
+    #[arg(long)]
     changed: bool,
     /// Show the values that were active at this time: +10s, 112.5s, 12:01:05
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -46,21 +50,56 @@ pub(crate) struct Args {
     ignore_calibration: bool,
 }
 
+/// Selection of parameters.
+struct Wanted<'a> {
+    args: &'a Args,
+    /// Names with `*` and `?`, and what they match.
+    names: Vec<(String, Regex)>,
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (qgc, octave) = (Format::Qgc, Format::Octave);
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv, qgc, octave])?;
-    if (format == qgc || format == octave) && args.other.is_some() {
-        return Err(Failure::usage("this format is for the parameters of one log").next("leave out B"));
+    let (logs, names) = logs_and_names(&args.words);
+    let names = names.into_iter().map(|name| {
+        let regex = glob(&name).map_err(Failure::usage)?;
+        Ok((name, regex))
+    });
+    let wanted = Wanted { args, names: names.collect::<Result<_, Failure>>()? };
+    let inputs = Input::all(&logs)?;
+    let two_files = logs.len() == 2 && !logs.iter().any(|log| is_several(log));
+    if (format == qgc || format == octave) && inputs.len() > 1 {
+        return Err(Failure::usage("this format is for the parameters of one log").next("name one log"));
     }
-    let input = args.log.input()?;
-    let (log, params) = read(&input, args, context)?;
+    match inputs.as_slice() {
+        [input] => one(input, &wanted, format, context),
+        [a, b] if two_files && wanted.names.is_empty() => {
+            if args.changed {
+                return Err(Failure::usage("--changed is for the parameters of one log").next("leave it out"));
+            }
+            let ((log_a, params_a), (log_b, params_b)) = (wanted.read(a, context)?, wanted.read(b, context)?);
+            let status = context.notices.loss(&log_a.info().lost, &a.path);
+            compare::compare((&a.path, &params_a), (&b.path, &params_b), format, context)?;
+            Ok(status.max(context.notices.loss(&log_b.info().lost, &b.path)))
+        }
+        inputs => {
+            let mut rows = Vec::new();
+            let status = Input::for_all(inputs, context, |input| {
+                let (log, params) = wanted.read(input, context)?;
+                rows.push((input.name(), params));
+                Ok(context.notices.loss(&log.info().lost, &input.path))
+            })?;
+            table::write(&rows, format, context)?;
+            Ok(status)
+        }
+    }
+}
+
+/// Shows the parameters of one log.
+fn one(input: &Input, wanted: &Wanted<'_>, format: Format, context: &Context) -> Outcome {
+    let (log, params) = wanted.read(input, context)?;
     let mut status = context.notices.loss(&log.info().lost, &input.path);
-    if let Some(other) = &args.other {
-        let other = Input::new(Some(other))?;
-        let (other_log, others) = read(&other, args, context)?;
-        compare::compare((&input.path, &params), (&other.path, &others), format, context)?;
-        status = status.max(context.notices.loss(&other_log.info().lost, &other.path));
-    } else if format == Format::Octave {
+    if format == Format::Octave {
         list::octave(&params, context)?;
     } else if format == Format::Qgc {
         let left_out = list::qgc(&params, context)?;
@@ -77,22 +116,33 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(status)
 }
 
-fn read(input: &Input, args: &Args, context: &Context) -> Result<(AnyLog, BTreeMap<String, Param>), Failure> {
-    let log = input.open(context)?;
-    let mut params = parameters(&log).ok_or_else(|| {
-        Failure::usage(format!("{} logs have no parameters", log.format().name))
-            .next("show the log: rovelog info FILE")
-            .at(&input.path)
-    })?;
-    if let Some(at) = &args.at {
+impl Wanted<'_> {
+    /// Opens a log. Returns it with its selected parameters.
+    fn read(&self, input: &Input, context: &Context) -> Result<(AnyLog, BTreeMap<String, Param>), Failure> {
+        let args = self.args;
+        let log = input.open(context)?;
         let here = |failure: Failure| failure.at(&input.path);
-        let until = context.times(log.info()).and_then(|times| at.resolve("--at", &times)).map_err(here)?;
-        for param in params.values_mut() {
-            param.move_to(until);
+        let mut params = parameters(&log).ok_or_else(|| {
+            let text = format!("{} logs have no parameters", log.format().name);
+            here(Failure::usage(text).next("show the log: rovelog info FILE"))
+        })?;
+        let matches = |regex: &Regex| params.keys().any(|name| regex.is_match(name));
+        if let Some((name, _)) = self.names.iter().find(|(_, regex)| !matches(regex)) {
+            let near = near(name, params.keys().map(String::as_str), "rovelog params FILE");
+            return Err(here(Failure::usage(format!("the log has no parameter {name}")).next(near)));
         }
+        if let Some(at) = &args.at {
+            let until =
+                context.times(log.info()).and_then(|times| at.resolve("--at", &times)).map_err(here)?;
+            for param in params.values_mut() {
+                param.move_to(until);
+            }
+        }
+        params.retain(|name, param| {
+            (self.names.is_empty() || self.names.iter().any(|(_, regex)| regex.is_match(name)))
+                && (!args.changed || param.is_changed())
+                && !(args.ignore_calibration && is_calibration(name))
+        });
+        Ok((log, params))
     }
-    params.retain(|name, param| {
-        (!args.changed || param.is_changed()) && !(args.ignore_calibration && is_calibration(name))
-    });
-    Ok((log, params))
 }

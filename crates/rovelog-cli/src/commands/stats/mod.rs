@@ -11,13 +11,16 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use rovelog::AnyLog;
+use rovelog::{AnyLog, Select};
 use serde::{Serialize, Serializer};
 
-use self::section::{Number, Sections, short};
+pub(super) use self::records::section;
+pub(super) use self::section::{Line, Number, short};
+use self::section::{Section, Sections};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::LogArg;
+use crate::health::{self, HealthDoc, Report};
+use crate::input::{Input, LogArgs};
 use crate::output::Out;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
@@ -26,13 +29,16 @@ use crate::times::span_text;
 use crate::when::{WindowArgs, span, within};
 
 const MORE: &str = "\
-Statistics are computed in one pass; sums are exact. In power logs (RLD), a current that was \
+The first line is the health of the times: a gap is longer than three periods of a topic with a \
+steady rate. A field is stuck if 20 records or more have one value in a row, though nine of ten of \
+the others change it. Statistics are computed in one pass; sums are exact. In power logs (RLD), a current that was \
 measured in a low and a high range is one field: the low range is used where it is valid and has \
 settled (--settle, --ranges). Energy needs a voltage for each current: name the pairs with \
 --power, unless the log has only one of each.
 
 Examples:
   rovelog stats flight.ulg --topics battery_status
+  rovelog stats flight.ulg --timing            rate, jitter and gaps of each topic
   rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
   rovelog stats flight.ulg --fields 'norm(gyro_rad)'   of an expression
   rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
@@ -45,13 +51,16 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
-    log: LogArg,
+    logs: LogArgs,
     #[command(flatten)]
     topics: TopicArgs,
     #[command(flatten)]
     fields: FieldArgs,
     #[command(flatten)]
     window: WindowArgs,
+    /// Show the times of each topic instead: rate, jitter, gaps, falling and repeated times
+    #[arg(long)]
+    timing: bool,
     #[command(flatten)]
     power: power::PowerArgs,
 }
@@ -61,8 +70,17 @@ pub(crate) struct Args {
 struct Document<'a> {
     schema: &'static str,
     file: String,
+    health: HealthDoc<'a>,
     #[serde(serialize_with = "one_by_one")]
     sections: RefCell<Sections<'a>>,
+}
+
+/// The document `rovelog.timing/1`.
+#[derive(Serialize)]
+struct TimingDocument<'a> {
+    schema: &'static str,
+    file: String,
+    health: HealthDoc<'a>,
 }
 
 fn one_by_one<S: Serializer>(sections: &RefCell<Sections<'_>>, out: S) -> Result<S::Ok, S::Error> {
@@ -71,16 +89,28 @@ fn one_by_one<S: Serializer>(sections: &RefCell<Sections<'_>>, out: S) -> Result
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let input = args.log.input()?;
+    args.logs.each(context, |input| one(args, input, format, context))
+}
+
+/// Shows the statistics of one log.
+fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open_part(context, &|log| within(log, &args.topics, &args.window, context))?;
     let here = |failure: Failure| failure.at(&input.path);
     let topics = args.topics.pick(log.topics()).map_err(here)?;
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
+    let names = topics.iter().map(|topic| topic.name.clone());
+    let health =
+        health::of(&log, &Select::topics(names).between(window.start, window.end), window).map_err(here)?;
+    let report = Report::new(&health, log.topics(), &times);
+    if args.timing {
+        timing(&report, input, format, context)?;
+        return Ok(context.notices.loss(&log.info().lost, &input.path).max(Status::Done));
+    }
     let mut power;
     let sections: Sections<'_> = match &log {
         AnyLog::Rld(reader) => {
-            power = power::Power::new(reader, &args.power, window, times, context)?;
+            power = power::Power::new(reader, &args.power, window, context.times(log.info())?, context)?;
             power.sections(&args.power)?
         }
         other if args.power.is_asked() => {
@@ -115,11 +145,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             let file = input.name();
             let mut out = out;
             let sections = RefCell::new(sections);
-            out.document(&Document { schema: "rovelog.stats/1", file, sections })?;
+            let health = report.doc();
+            out.document(&Document { schema: "rovelog.stats/1", file, health, sections })?;
         }
         Format::Ndjson => ndjson(out, sections)?,
         Format::Csv => csv(out, sections)?,
-        _ => text(out, sections)?,
+        _ => text(out, &report, sections)?,
     }
     Ok(context.notices.loss(&log.info().lost, &input.path).max(Status::Done))
 }
@@ -175,11 +206,43 @@ fn csv(out: Out, sections: Sections<'_>) -> Result<(), Failure> {
     out.csv(head, rows)
 }
 
-fn text(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {
-    for (i, section) in sections.enumerate() {
-        if i > 0 {
-            writeln!(out)?;
+/// Shows the times of the topics.
+fn timing(report: &Report<'_>, input: &Input, format: Format, context: &Context) -> Result<(), Failure> {
+    let mut out = context.out();
+    match format {
+        Format::Json => {
+            let (file, health) = (input.name(), report.doc());
+            out.document(&TimingDocument { schema: "rovelog.timing/1", file, health })?;
         }
+        Format::Ndjson => report.topic_docs().try_for_each(|doc| out.line(&doc))?,
+        Format::Csv => return report.csv(out),
+        _ => {
+            writeln!(out, "{}", escape(&report.sentence()))?;
+            report.table().write(&mut out)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// Returns `2 fields have NaN; 1 field is stuck`, if there are such.
+fn remarkable(section: &Section) -> Option<String> {
+    let number = |is: fn(&Line) -> bool| section.fields.iter().filter(|line| is(line)).count();
+    let of = |number: usize, is: [&str; 2]| {
+        (number > 0).then(|| format!("{} {}", count(number, "field"), is[usize::from(number != 1)]))
+    };
+    let nan = of(number(|line| line.nan.is_some()), ["has NaN", "have NaN"]);
+    let stuck = of(number(|line| line.stuck.is_some()), ["is stuck", "are stuck"]);
+    let said: Vec<_> = nan.into_iter().chain(stuck).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+fn text(mut out: Out, report: &Report<'_>, sections: Sections<'_>) -> Result<(), Failure> {
+    for (i, section) in sections.enumerate() {
+        if i == 0 {
+            let said = remarkable(&section).map(|said| format!("; {said}")).unwrap_or_default();
+            writeln!(out, "{}{said}", escape(&report.sentence()))?;
+        }
+        writeln!(out)?;
         let mut head = section.name.clone().unwrap_or_default();
         if let Some(start) = &section.start {
             let _ = write!(head, "  from {}", start.trim());

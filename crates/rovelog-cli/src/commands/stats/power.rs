@@ -346,7 +346,7 @@ impl Shown {
             std: of(Sums::std),
             integral: integral.map(|(_, scale)| sums.integral(scale, self.rate)),
             integral_unit: integral.map(|(unit, _)| unit),
-            remark: None,
+            ..Line::default()
         }
     }
 }

@@ -18,7 +18,15 @@ pub(super) struct Running {
     pub(super) squares: f64,
     pub(super) min: Option<Number>,
     pub(super) max: Option<Number>,
+    /// The last value, in how many records in a row it is, and the most of any value.
+    last: f64,
+    run: u64,
+    longest_run: u64,
+    changes: u64,
 }
+
+/// The fewest records in a row with one value that make a field stuck.
+const STUCK: u64 = 20;
 
 impl Running {
     pub(super) fn push(&mut self, number: Number) {
@@ -27,12 +35,29 @@ impl Running {
             self.nan += 1;
             return;
         }
+        if self.count > 0 && value.to_bits() == self.last.to_bits() {
+            self.run += 1;
+        } else {
+            self.changes += u64::from(self.count > 0);
+            self.run = 1;
+        }
+        self.last = value;
+        self.longest_run = self.longest_run.max(self.run);
         self.count += 1;
         self.min = Some(self.min.map_or(number, |min| if number.is_below(min) { number } else { min }));
         self.max = Some(self.max.map_or(number, |max| if max.is_below(number) { number } else { max }));
         let off = value - self.mean;
         self.mean += off / self.count as f64;
         self.squares += off * (value - self.mean);
+    }
+
+    /// Returns the length of the longest run of one value, if nine of ten of the other records
+    /// change the value of a field of floats, and the run is long.
+    fn stuck(&self) -> Option<u64> {
+        let others = self.count - self.longest_run;
+        let is_float = matches!(self.min, Some(Number::Float(_)));
+        let changes = others >= STUCK && self.changes * 10 >= others * 9;
+        (is_float && changes && self.longest_run >= STUCK).then_some(self.longest_run)
     }
 }
 
@@ -62,7 +87,7 @@ impl Fields {
 
 /// Returns statistics of the log or a window of it, for every number of these topics, in the order
 /// of topics and fields.
-pub(super) fn section(
+pub(in crate::commands) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],
     window: Window,
@@ -98,6 +123,10 @@ pub(super) fn section(
             schema.filter_map(|field| Some((&*field.name, field.unit.as_deref()?))).collect();
         for (name, sums) in &fields.list {
             let some = sums.count > 0;
+            let stuck = sums.stuck();
+            let nan = (sums.nan > 0).then(|| format!("{} NaN", sums.nan));
+            let remarks = nan.into_iter().chain(stuck.map(|run| format!("stuck in {run} records in a row")));
+            let remarks: Vec<_> = remarks.collect();
             lines.push(Line {
                 topic: topic.name.clone(),
                 field: name.clone(),
@@ -107,7 +136,9 @@ pub(super) fn section(
                 max: sums.max,
                 mean: some.then_some(sums.mean),
                 std: some.then(|| (sums.squares / sums.count as f64).max(0.0).sqrt()),
-                remark: (sums.nan > 0).then(|| format!("{} NaN", sums.nan)),
+                nan: (sums.nan > 0).then(|| sums.nan.to_string()),
+                stuck: stuck.map(|run| run.to_string()),
+                remark: (!remarks.is_empty()).then(|| remarks.join(", ")),
                 ..Line::default()
             });
         }

@@ -3,21 +3,21 @@
 use serde::Serialize;
 
 /// A minimum or maximum: integers stay exact.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Number {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::commands) enum Number {
     Int(i128),
     Float(f64),
 }
 
 impl Number {
-    pub(super) fn as_f64(self) -> f64 {
+    pub(in crate::commands) fn as_f64(self) -> f64 {
         match self {
             Self::Int(value) => value as f64,
             Self::Float(value) => value,
         }
     }
 
-    pub(super) fn is_below(self, other: Self) -> bool {
+    pub(in crate::commands) fn is_below(self, other: Self) -> bool {
         match (self, other) {
             (Self::Int(one), Self::Int(other)) => one < other,
             (one, other) => one.as_f64() < other.as_f64(),
@@ -25,7 +25,7 @@ impl Number {
     }
 
     /// Returns the short form for text output.
-    pub(super) fn short(self) -> String {
+    pub(in crate::commands) fn short(self) -> String {
         match self {
             Self::Int(value) => value.to_string(),
             Self::Float(value) => short(Some(value)),
@@ -53,50 +53,56 @@ impl Serialize for Number {
 
 /// Statistics of one field in one section.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Line {
-    pub(super) topic: String,
-    pub(super) field: String,
+pub(in crate::commands) struct Line {
+    pub(in crate::commands) topic: String,
+    pub(in crate::commands) field: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) unit: Option<String>,
-    pub(super) count: String,
-    pub(super) min: Option<Number>,
-    pub(super) max: Option<Number>,
-    pub(super) mean: Option<f64>,
-    pub(super) std: Option<f64>,
+    pub(in crate::commands) unit: Option<String>,
+    pub(in crate::commands) count: String,
+    pub(in crate::commands) min: Option<Number>,
+    pub(in crate::commands) max: Option<Number>,
+    pub(in crate::commands) mean: Option<f64>,
+    pub(in crate::commands) std: Option<f64>,
+    /// Values that are no numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::commands) nan: Option<String>,
+    /// Records in a row with one value, of a field whose value changes otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::commands) stuck: Option<String>,
     /// Integral over time: charge of a current, energy of a power.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) integral: Option<f64>,
+    pub(in crate::commands) integral: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) integral_unit: Option<&'static str>,
+    pub(in crate::commands) integral_unit: Option<&'static str>,
     /// Remark: missing values, or the share of the low range.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) remark: Option<String>,
+    pub(in crate::commands) remark: Option<String>,
 }
 
 /// A section of a log: all of it, a window, an event, a state.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Section {
+pub(in crate::commands) struct Section {
     /// Name: `window 3`, `DI1=1`; `None` for the whole log.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) name: Option<String>,
+    pub(in crate::commands) name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) start: Option<String>,
+    pub(in crate::commands) start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rows: Option<String>,
+    pub(in crate::commands) rows: Option<String>,
     /// Duration of the rows, over which charge and energy are summed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) duration_ns: Option<String>,
+    pub(in crate::commands) duration_ns: Option<String>,
     /// Time from the first row to the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) span_ns: Option<String>,
-    pub(super) fields: Vec<Line>,
+    pub(in crate::commands) span_ns: Option<String>,
+    pub(in crate::commands) fields: Vec<Line>,
 }
 
 /// Sections, computed on demand.
 pub(super) type Sections<'a> = Box<dyn Iterator<Item = Section> + 'a>;
 
 /// Formats a number with seven digits for text; machine formats have all digits.
-pub(super) fn short(value: Option<f64>) -> String {
+pub(in crate::commands) fn short(value: Option<f64>) -> String {
     let Some(value) = value else { return String::new() };
     let text = format!("{value:.6e}");
     let rounded: f64 = text.parse().unwrap_or(value);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::Outcome;
-use crate::input::LogArg;
+use crate::input::{Input, LogArgs};
 use crate::text::{count, escape};
 
 const MORE: &str = "\
@@ -22,7 +22,7 @@ Examples:
 #[command(after_help = MORE)]
 pub(super) struct Args {
     #[command(flatten)]
-    log: LogArg,
+    logs: LogArgs,
 }
 
 /// The document `rovelog.dropouts/1`.
@@ -53,7 +53,11 @@ struct LossDoc {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let input = args.log.input()?;
+    args.logs.each(context, |input| one(input, format, context))
+}
+
+/// Lists the dropouts of one log.
+fn one(input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let ulog = input.ulog(&log)?;
     let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;

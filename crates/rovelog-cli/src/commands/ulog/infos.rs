@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::Outcome;
-use crate::input::LogArg;
+use crate::input::{Input, LogArgs};
 use crate::text::{count, escape};
 
 const EXAMPLES: &str = "\
@@ -21,7 +21,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
-    log: LogArg,
+    logs: LogArgs,
 }
 
 /// The document `rovelog.infos/1`.
@@ -36,7 +36,11 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let input = args.log.input()?;
+    args.logs.each(context, |input| one(input, format, context))
+}
+
+/// Shows the info messages of one log.
+fn one(input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let ulog = input.ulog(&log)?;
     let (infos, lists) = (ulog.infos(), ulog.multi_infos());

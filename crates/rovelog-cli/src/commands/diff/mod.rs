@@ -1,4 +1,6 @@
-//! `rovelog diff`: differences of two logs in topics, formats, rates, parameters.
+//! `rovelog diff`: differences of two logs in topics, formats, rates, parameters, values.
+
+mod statistics;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -9,22 +11,25 @@ use std::sync::Arc;
 use rovelog::{AnyLog, Schema, Topic, Value};
 use serde::Serialize;
 
+use self::statistics::Pair;
 use super::params::model::{is_calibration, parameters, same, shown};
 use super::topics::rate;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, natural};
 use crate::output::Out;
+use crate::select::{FieldArgs, TopicArgs};
 use crate::text::{escape, padded, width};
 
 const MORE: &str = "\
 Marks: - only in A, + only in B, ~ differs. Rates count as different above 1 %. Types are compared \
 if both logs have topics of them; parameters are compared by their values at the start of the \
-logs.
+logs. --stats compares the values of all signals that both logs have.
 
 Examples:
   rovelog diff before.ulg after.ulg
   rovelog diff before.ulg after.ulg --ignore-calibration --ignore-counts
+  rovelog diff before.ulg after.ulg --stats --topics battery_status,cpuload
   rovelog diff a.ulg b.ulg --exit-code -q > /dev/null || echo 'they differ'
   rovelog diff a.ulg b.ulg -f json | jq .formats";
 
@@ -38,6 +43,13 @@ pub(crate) struct Args {
     /// Second log
     #[arg(value_name = "B")]
     b: PathBuf,
+    /// Also compare min, max, mean and standard deviation of every signal
+    #[arg(long)]
+    stats: bool,
+    #[command(flatten)]
+    topics: TopicArgs,
+    #[command(flatten)]
+    fields: FieldArgs,
     /// Exit with 1 if the logs differ
     #[arg(long)]
     exit_code: bool,
@@ -121,6 +133,9 @@ struct Document {
     topics: Vec<TopicDiff>,
     formats: Vec<FieldDiff>,
     params: Vec<ParamDiff>,
+    /// Of the signals that both logs have; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistics: Option<Vec<Pair>>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -131,7 +146,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let (log_a, log_b) = (a.open(context)?, b.open(context)?);
     let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };
-    let document = Document::new((&a.name(), &log_a), (&b.name(), &log_b), ignored);
+    let selected = |topic: &Topic| args.topics.keeps(topic);
+    let mut document = Document::new((&a.name(), &log_a), (&b.name(), &log_b), ignored, &selected);
+    if args.stats {
+        let pairs = statistics::pairs((&a, &log_a), (&b, &log_b), &args.topics, &args.fields, context)?;
+        document.statistics = Some(pairs);
+    }
     let different = document.different;
     let mut out = context.out();
     match format {
@@ -159,17 +179,26 @@ pub struct Ignored {
 /// # Errors
 /// Returns an error if serialization to JSON fails; no such case is known.
 pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), ignored: Ignored) -> serde_json::Result<String> {
-    serde_json::to_string(&Document::new(a, b, ignored))
+    serde_json::to_string(&Document::new(a, b, ignored, &|_| true))
 }
 
 impl Document {
-    fn new((name_a, a): (&str, &AnyLog), (name_b, b): (&str, &AnyLog), ignored: Ignored) -> Self {
-        let topics = topics(a.topics(), b.topics(), ignored.counts);
-        let formats = formats(a.topics(), b.topics());
+    fn new(
+        (name_a, a): (&str, &AnyLog),
+        (name_b, b): (&str, &AnyLog),
+        ignored: Ignored,
+        selected: &dyn Fn(&Topic) -> bool,
+    ) -> Self {
+        let of = |log: &AnyLog| -> Vec<Topic> {
+            log.topics().iter().filter(|topic| selected(topic)).cloned().collect()
+        };
+        let (topics_a, topics_b) = (of(a), of(b));
+        let topics = topics(&topics_a, &topics_b, ignored.counts);
+        let formats = formats(&topics_a, &topics_b);
         let params = params(a, b, ignored.calibration);
         let different = !(topics.is_empty() && formats.is_empty() && params.is_empty());
         let (a, b) = (name_a.to_owned(), name_b.to_owned());
-        Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params }
+        Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params, statistics: None }
     }
 }
 
@@ -272,7 +301,7 @@ fn params(a: &AnyLog, b: &AnyLog, ignore_calibration: bool) -> Vec<ParamDiff> {
 fn text(out: &mut Out, document: &Document) -> Result<(), Failure> {
     if !document.different {
         writeln!(out, "no differences")?;
-        return Ok(());
+        return document.statistics.as_ref().map_or(Ok(()), |pairs| statistics::text(out, pairs));
     }
     writeln!(out, "- {}\n+ {}", escape(&document.a), escape(&document.b))?;
     let rows = document.topics.iter().map(|topic| {
@@ -297,7 +326,12 @@ fn text(out: &mut Out, document: &Document) -> Result<(), Failure> {
     let value = |value: &Option<Value>| value.as_ref().map(|value| shown(Some(value)));
     let rows = document.params.iter();
     let rows = rows.map(|diff| (diff.change, diff.name.clone(), both(value(&diff.a), value(&diff.b))));
-    section(out, "params", rows.collect())
+    section(out, "params", rows.collect())?;
+    if let Some(pairs) = &document.statistics {
+        writeln!(out, "statistics:")?;
+        statistics::text(out, pairs)?;
+    }
+    Ok(())
 }
 
 /// Returns `1 -> 2`, or the only value, or the common value.

@@ -2,16 +2,18 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
 
 use rovelog::{Clock, Ledger, LogInfo, State, Timestamp, Topic, Value};
 use serde::Serialize;
 use serde_json::Value as Json;
 
+mod brief;
+
+use self::brief::Brief;
 use crate::commands::topics;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{Input, Survey};
+use crate::input::{Input, LogArgs, Survey};
 use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::records::plain;
@@ -25,7 +27,8 @@ Scans the whole log once without decoding the payloads. Damaged logs are summari
 Examples:
   rovelog info flight.ulg
   rovelog info flight.ulg --get duration_ns    one value, for scripts
-  rovelog info *.ulg -f json | jq -r '.[] | [.file, .state] | @tsv'";
+  rovelog info flights/ --brief                one line for each log
+  rovelog info flights/ -f csv > logs.csv";
 
 /// Maximum number of topics with stale times that are listed.
 const MOST_OUTSIDE: usize = 5;
@@ -34,9 +37,11 @@ const MOST_OUTSIDE: usize = 5;
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log files, folders and patterns ('*.ulg'); - for stdin
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    logs: LogArgs,
+    /// Print one line for each log, as -f csv does
+    #[arg(long, conflicts_with_all = ["get", "explain"])]
+    brief: bool,
     /// Print one value by its JSON key, e.g. start, format.name or topics.imu/0.count
     #[arg(long, value_name = "KEY")]
     get: Option<String>,
@@ -108,40 +113,50 @@ impl<'a> Document<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let format = context.format(&[Format::Text, Format::Json])?;
-    let inputs = Input::all(&args.files)?;
-    let mut out = context.out();
-    let mut done = Vec::new();
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
+    context.parts.are_named();
+    let mut table = Brief::table();
     let mut first = true;
-    let mut status = Input::for_all(&inputs, context, |input| {
+    let status = args.logs.each(context, |input| {
         let survey = Survey::new(input, context)?;
         let name = input.name();
-        if let Some(key) = &args.get {
-            let value = get(&name, &survey, key).map_err(|failure| failure.at(&input.path))?;
-            writeln!(out, "{value}")?;
-        } else if format == Format::Json {
-            done.push((name, survey));
-        } else {
-            if !std::mem::take(&mut first) {
-                writeln!(out)?;
+        let mut out = context.out();
+        let here = |failure: Failure| failure.at(&input.path);
+        match format {
+            _ if args.get.is_some() => {
+                let key = args.get.as_deref().unwrap_or_default();
+                writeln!(out, "{}", get(&name, &survey, key).map_err(here)?)?;
             }
-            text(&mut out, input, &survey, context).map_err(|failure| failure.at(&input.path))?;
-            if args.explain {
-                explain(&mut out, &survey)?;
+            Format::Json => out.document(&Document::new(&name, &survey)?)?,
+            Format::Ndjson => out.document_line(&Document::new(&name, &survey)?)?,
+            Format::Csv => {
+                Brief::new(&name, &survey)?.csv(out, &mut first)?;
+                return Ok(Status::Done);
+            }
+            _ if args.brief => {
+                table.row(
+                    Brief::new(&name, &survey)?.row(&survey, &context.times(&survey.info).map_err(here)?),
+                );
+            }
+            _ => {
+                if !std::mem::take(&mut first) {
+                    writeln!(out)?;
+                }
+                text(&mut out, input, &survey, context).map_err(here)?;
+                if args.explain {
+                    explain(&mut out, &survey)?;
+                }
             }
         }
-        out.end_record()?;
+        out.flush()?;
         Ok(Status::Done)
-    });
-    if format == Format::Json && args.get.is_none() {
-        let documents = done.iter().map(|(name, survey)| Document::new(name, survey));
-        let documents = documents.collect::<Result<Vec<_>, _>>()?;
-        out.documents(&documents, inputs.len())?;
+    })?;
+    if args.brief && format == Format::Text {
+        let mut out = context.out();
+        table.write(&mut out)?;
+        out.flush()?;
     }
-    if let Err(error) = out.flush() {
-        status = Err(error.into());
-    }
-    status
+    Ok(status)
 }
 
 /// Returns the value at `key`, a path of keys with dots; a list element is given by its index, name

@@ -1,0 +1,111 @@
+//! One line for each log.
+
+use rovelog::Timestamp;
+
+use crate::failure::Failure;
+use crate::input::Survey;
+use crate::output::Out;
+use crate::table::{Align, Table};
+use crate::text::size;
+use crate::times::{TimeArgs, Times, span_text};
+
+/// Columns of CSV. Other programs use them: columns may be added at the end, never changed.
+const HEAD: [&str; 18] = [
+    "file",
+    "format",
+    "version",
+    "dialect",
+    "size",
+    "state",
+    "clock",
+    "utc_rule",
+    "start",
+    "end",
+    "start_ns",
+    "end_ns",
+    "duration_ns",
+    "records",
+    "topics",
+    "problems",
+    "lost_bytes",
+    "stale_records",
+];
+
+/// What one line says of a log: values of the columns of CSV.
+pub(super) struct Brief([String; 18]);
+
+impl Brief {
+    pub(super) fn new(file: &str, survey: &Survey) -> Result<Self, Failure> {
+        let info = &survey.info;
+        // Time options do not affect machine output.
+        let times = Times::new(info, TimeArgs::default())?;
+        let span = info.span();
+        let (start, end) = (span.map(|span| span.0).or(info.start), span.map(|span| span.1).or(info.end));
+        let text = |time: Option<Timestamp>| times.machine(time).unwrap_or_default();
+        let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos.to_string()).unwrap_or_default();
+        let stale: u64 = info.outside().iter().map(|outside| outside.count).sum();
+        Ok(Self([
+            file.to_owned(),
+            survey.format.id.to_owned(),
+            info.version.clone(),
+            info.dialect.unwrap_or_default().to_owned(),
+            info.size.to_string(),
+            info.state.name().to_owned(),
+            times.clock().name().to_owned(),
+            info.utc.as_ref().map(|utc| utc.rule).unwrap_or_default().to_owned(),
+            text(start),
+            text(end),
+            nanos(start),
+            nanos(end),
+            info.data_duration().map(|nanos| nanos.to_string()).unwrap_or_default(),
+            info.records.to_string(),
+            survey.topics.iter().filter(|topic| topic.count > 0).count().to_string(),
+            info.problems.to_string(),
+            info.lost.bytes.to_string(),
+            stale.to_string(),
+        ]))
+    }
+
+    /// Writes the line as CSV, after the columns if it is the `first`.
+    pub(super) fn csv(&self, out: Out, first: &mut bool) -> Result<(), Failure> {
+        let mut csv = csv::Writer::from_writer(out);
+        if std::mem::take(first) {
+            csv.write_record(HEAD)?;
+        }
+        csv.write_record(&self.0)?;
+        Ok(csv.flush()?)
+    }
+
+    /// Returns an empty table for people.
+    pub(super) fn table() -> Table<'static> {
+        Table::new(&[
+            ("FILE", Align::Left),
+            ("FORMAT", Align::Left),
+            ("STATE", Align::Left),
+            ("START", Align::Left),
+            ("DURATION", Align::Right),
+            ("RECORDS", Align::Right),
+            ("TOPICS", Align::Right),
+            ("SIZE", Align::Right),
+            ("PROBLEMS", Align::Right),
+        ])
+    }
+
+    /// Returns the line of that table.
+    pub(super) fn row(self, survey: &Survey, times: &Times) -> [String; 9] {
+        let info = &survey.info;
+        let start = info.span().map(|span| span.0).or(info.start);
+        let [file, _, version, .., records, topics, problems, _, _] = self.0;
+        [
+            file,
+            format!("{} {version}", survey.format.name),
+            info.state.name().to_owned(),
+            start.map_or_else(|| "-".to_owned(), |start| times.brief(start)),
+            info.data_duration().map_or_else(|| "-".to_owned(), span_text),
+            records,
+            topics,
+            size(info.size),
+            problems,
+        ]
+    }
+}

@@ -1,0 +1,242 @@
+//! Health of the times of a log, in `check` and `stats`.
+
+use std::io::Write as _;
+
+use rovelog::core::health::{Health, TopicHealth, paces};
+use rovelog::{AnyLog, Select, Timestamp, Topic};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::Out;
+use crate::table::{Align, Table};
+use crate::text::{count, escape};
+use crate::times::Times;
+use crate::when::Window;
+
+/// Maximum number of topics that are listed without `-v`.
+const MOST_LISTED: usize = 5;
+
+/// Health of all topics, in machine formats.
+#[derive(Serialize)]
+pub(crate) struct HealthDoc<'a> {
+    summary: String,
+    topics: Vec<TopicDoc<'a>>,
+}
+
+/// Health of a topic. Durations are nanoseconds.
+#[derive(Serialize)]
+pub(crate) struct TopicDoc<'a> {
+    topic: &'a str,
+    count: String,
+    /// Whether the topic has a rate; only then it has gaps.
+    steady: bool,
+    nominal_hz: Option<f64>,
+    rate_hz: Option<f64>,
+    period_ns: Option<String>,
+    shortest_ns: Option<String>,
+    longest_ns: Option<String>,
+    jitter_ns: Option<f64>,
+    gaps: String,
+    missing: String,
+    longest_gaps: Vec<GapDoc>,
+    falling: String,
+    repeated: String,
+    silent_ns: Option<String>,
+    stuck: bool,
+}
+
+#[derive(Serialize)]
+struct GapDoc {
+    time: Option<String>,
+    t_ns: Option<String>,
+    length_ns: String,
+}
+
+/// Health of a log, with its topics.
+pub(crate) struct Report<'a> {
+    health: &'a Health,
+    /// By their index in the log.
+    topics: Vec<&'a Topic>,
+    times: &'a Times,
+}
+
+/// Returns the health of the selected records of a log.
+pub(crate) fn of(log: &AnyLog, select: &Select, window: Window) -> Result<Health, Failure> {
+    let end = log.info().span().map(|span| span.1.nanos);
+    let end = end.map(|end| window.end.map_or(end, |window| end.min(window)));
+    Ok(Health::until(&paces(&**log, select)?, end))
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(health: &'a Health, topics: &'a [Topic], times: &'a Times) -> Self {
+        let mut topics: Vec<_> = topics.iter().collect();
+        topics.sort_unstable_by_key(|topic| topic.id.index());
+        Self { health, topics, times }
+    }
+
+    fn at(&self, nanos: i64) -> Timestamp {
+        Timestamp::new(nanos, self.times.clock())
+    }
+
+    fn topic(&self, health: &TopicHealth) -> &'a Topic {
+        self.topics[health.topic.index()]
+    }
+
+    pub(crate) fn sentence(&self) -> String {
+        self.health.sentence(&|id| &self.topics[id.index()].name)
+    }
+
+    pub(crate) fn doc(&self) -> HealthDoc<'a> {
+        HealthDoc { summary: self.sentence(), topics: self.topic_docs().collect() }
+    }
+
+    pub(crate) fn topic_docs(&self) -> impl Iterator<Item = TopicDoc<'a>> {
+        let text = |nanos: Option<i64>| nanos.map(|nanos| nanos.to_string());
+        self.health.topics.iter().map(move |health| TopicDoc {
+            topic: &self.topic(health).name,
+            count: health.count.to_string(),
+            steady: health.steady,
+            nominal_hz: health.nominal_hz(),
+            rate_hz: self.topic(health).rate_hz(),
+            period_ns: text(health.period),
+            shortest_ns: text(health.shortest),
+            longest_ns: text(health.longest),
+            jitter_ns: health.jitter,
+            gaps: health.gaps.to_string(),
+            missing: health.missing.to_string(),
+            longest_gaps: health
+                .longest_gaps
+                .iter()
+                .map(|gap| GapDoc {
+                    time: self.times.machine(Some(self.at(gap.start))),
+                    t_ns: text(self.times.t_ns(Some(self.at(gap.start)))),
+                    length_ns: gap.length.to_string(),
+                })
+                .collect(),
+            falling: health.falling.to_string(),
+            repeated: health.repeated.to_string(),
+            silent_ns: text(health.silent),
+            stuck: health.is_stuck,
+        })
+    }
+
+    /// Prints a line for each topic of which something is to be said, the longest gap first; each
+    /// line starts with `of`.
+    pub(crate) fn list(&self, out: &mut Out, of: &str, context: &Context) -> Result<(), Failure> {
+        let mut found: Vec<_> = self.health.topics.iter().filter(|topic| topic.is_remarkable()).collect();
+        found.sort_by_key(|topic| std::cmp::Reverse(topic.longest_gaps.first().map(|gap| gap.length)));
+        let most = if context.global.verbose { usize::MAX } else { MOST_LISTED };
+        for health in found.iter().take(most) {
+            let name = escape(&self.topic(health).name);
+            writeln!(out, "{of}NOTE   {name}: {}", self.remarks(health))?;
+        }
+        if found.len() > most {
+            let more = count(found.len() - most, "more topic");
+            writeln!(out, "{of}NOTE   {more} (-v lists all)")?;
+        }
+        Ok(())
+    }
+
+    /// Returns `3 gaps, longest 0.566 s after 12:01:05 (about 141 records); times fall twice`.
+    fn remarks(&self, health: &TopicHealth) -> String {
+        let seconds = |nanos: i64| format!("{:.3} s", nanos as f64 / 1e9);
+        let mut said = Vec::new();
+        if let Some(longest) = health.longest_gaps.first() {
+            let (gaps, missing) = (count(health.gaps, "gap"), count(health.missing, "record"));
+            let (length, after) = (seconds(longest.length), self.times.brief(self.at(longest.start)));
+            said.push(format!("{gaps}, longest {length} after {after}; about {missing} missing"));
+        }
+        if let Some(first) = health.first_fall {
+            let records = count(health.falling, "record");
+            let are = if health.falling == 1 { "is" } else { "are" };
+            let at = self.times.brief(self.at(first));
+            said.push(format!("{records} {are} earlier than the one before, first {at}"));
+        }
+        if let Some((silent, latest)) = health.silent.zip(health.latest) {
+            let at = self.times.brief(self.at(latest));
+            said.push(format!("stops {} before the end, at {at}", seconds(silent)));
+        }
+        if health.is_stuck {
+            said.push(format!("{} have one time", count(health.count, "record")));
+        }
+        said.join("; ")
+    }
+
+    /// Returns the table of all topics, for people.
+    pub(crate) fn table(&self) -> Table<'static> {
+        let mut table = Table::new(&[
+            ("TOPIC", Align::Left),
+            ("COUNT", Align::Right),
+            ("NOMINAL Hz", Align::Right),
+            ("RATE Hz", Align::Right),
+            ("JITTER ms", Align::Right),
+            ("LONGEST s", Align::Right),
+            ("GAPS", Align::Right),
+            ("MISSING", Align::Right),
+            ("FALLING", Align::Right),
+            ("REPEATED", Align::Right),
+            ("SILENT s", Align::Right),
+        ]);
+        let float = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+        let seconds = |nanos: Option<i64>| float(nanos.map(|nanos| nanos as f64 / 1e9));
+        for health in &self.health.topics {
+            table.row([
+                self.topic(health).name.clone(),
+                health.count.to_string(),
+                float(health.nominal_hz()),
+                float(self.topic(health).rate_hz()),
+                float(health.jitter.map(|jitter| jitter / 1e6)),
+                seconds(health.longest),
+                health.gaps.to_string(),
+                health.missing.to_string(),
+                health.falling.to_string(),
+                health.repeated.to_string(),
+                seconds(health.silent),
+            ]);
+        }
+        table
+    }
+
+    /// Writes all topics as CSV.
+    pub(crate) fn csv(&self, out: Out) -> Result<(), Failure> {
+        let head = [
+            "topic",
+            "count",
+            "steady",
+            "nominal_hz",
+            "rate_hz",
+            "period_ns",
+            "shortest_ns",
+            "longest_ns",
+            "jitter_ns",
+            "gaps",
+            "missing",
+            "falling",
+            "repeated",
+            "silent_ns",
+            "stuck",
+        ];
+        let float = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        let rows = self.topic_docs().map(|doc| {
+            [
+                doc.topic.to_owned(),
+                doc.count,
+                doc.steady.to_string(),
+                float(doc.nominal_hz),
+                float(doc.rate_hz),
+                doc.period_ns.unwrap_or_default(),
+                doc.shortest_ns.unwrap_or_default(),
+                doc.longest_ns.unwrap_or_default(),
+                float(doc.jitter_ns),
+                doc.gaps,
+                doc.missing,
+                doc.falling,
+                doc.repeated,
+                doc.silent_ns.unwrap_or_default(),
+                doc.stuck.to_string(),
+            ]
+        });
+        out.csv(head, rows)
+    }
+}

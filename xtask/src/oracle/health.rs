@@ -1,0 +1,14 @@
+//! The check of gaps, jitter and order of times with numpy.
+
+use anyhow::Result;
+
+use super::{binary, real, ulog};
+use crate::process::run_or;
+use crate::root;
+
+/// Compares the health of the times of all real and corpus logs with numpy's.
+pub(super) fn check() -> Result<()> {
+    let mut checker = ulog::script("health.py")?;
+    checker.arg(binary()?).arg(root().join("corpus")).args(real());
+    run_or(&mut checker, "the health of times differs from numpy's")
+}
