@@ -201,8 +201,21 @@ impl<'a> Report<'a> {
     /// Writes all topics as CSV.
     pub(crate) fn csv(&self, out: Out) -> Result<(), Failure> {
         let head = [
-            "topic", "count", "steady", "nominal_hz", "rate_hz", "period_ns", "shortest_ns", "longest_ns",
-            "jitter_ns", "gaps", "missing", "falling", "repeated", "silent_ns", "stuck",
+            "topic",
+            "count",
+            "steady",
+            "nominal_hz",
+            "rate_hz",
+            "period_ns",
+            "shortest_ns",
+            "longest_ns",
+            "jitter_ns",
+            "gaps",
+            "missing",
+            "falling",
+            "repeated",
+            "silent_ns",
+            "stuck",
         ];
         let float = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let rows = self.topic_docs().map(|doc| {

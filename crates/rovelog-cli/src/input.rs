@@ -296,7 +296,8 @@ impl Input {
 /// for a name.
 pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |path: &&PathBuf| {
-        let known = |extension: &str| rovelog::FORMATS.iter().any(|format| format.extensions.contains(&extension));
+        let known =
+            |extension: &str| rovelog::FORMATS.iter().any(|format| format.extensions.contains(&extension));
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         let pattern = path.parent().is_some_and(|folder| folder.to_string_lossy().contains('*'));
         *path == Path::new("-")

@@ -143,7 +143,8 @@ fn deviation(lengths: &[(i64, u64)]) -> Option<f64> {
     }
     let sum: f64 = lengths.iter().map(|(length, count)| *length as f64 * *count as f64).sum();
     let mean = sum / number as f64;
-    let squares: f64 = lengths.iter().map(|(length, count)| (*length as f64 - mean).powi(2) * *count as f64).sum();
+    let squares: f64 =
+        lengths.iter().map(|(length, count)| (*length as f64 - mean).powi(2) * *count as f64).sum();
     Some((squares / number as f64).sqrt())
 }
 
@@ -372,10 +373,12 @@ mod tests {
         let mut paces = vec![Pace::default(); 2];
         (0..40).for_each(|i| paces[0].push(i * MS));
         (0..20).chain(30..40).for_each(|i| paces[1].push(i * MS));
-        let topics =
-            ["a", "b"].map(|name| Topic::new(TopicId(0), name.to_owned(), String::new(), None));
+        let topics = ["a", "b"].map(|name| Topic::new(TopicId(0), name.to_owned(), String::new(), None));
         let health = Health::until(&paces, Some(39 * MS));
-        assert_eq!(health.sentence(&|id| &topics[id.index()].name), "1 of 2 steady topics has gaps (longest 0.011 s, in b)");
+        assert_eq!(
+            health.sentence(&|id| &topics[id.index()].name),
+            "1 of 2 steady topics has gaps (longest 0.011 s, in b)"
+        );
         assert_eq!(health.of(&topics[0]).unwrap().count, 40);
         let none = Health::until(&[], None);
         assert_eq!(none.sentence(&|_| ""), "no topic has a steady rate");

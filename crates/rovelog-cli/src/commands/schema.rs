@@ -127,9 +127,9 @@ fn one(raw: bool, topics: &[String], input: &Input, format: Format, context: &Co
         Format::Ndjson => docs.into_iter().try_for_each(|doc| out.line(&doc))?,
         Format::Csv => {
             let rows = kinds.iter().flat_map(|kind| {
-                rows(kind.schema)
-                    .into_iter()
-                    .map(|[name, ty, source, unit, values]| [kind.name.to_owned(), name, ty, source, unit, values])
+                rows(kind.schema).into_iter().map(|[name, ty, source, unit, values]| {
+                    [kind.name.to_owned(), name, ty, source, unit, values]
+                })
             });
             out.csv(["topic_type", "field", "type", "source_type", "unit", "values"], rows)?;
             return Ok(Status::Done);
@@ -147,13 +147,13 @@ fn definition(log: &AnyLog, kind: &Kind<'_>) -> Option<String> {
 /// Returns the types of a log, or those of some topics, by name; a type that changed during the log
 /// appears twice.
 fn kinds<'a>(log: &'a AnyLog, names: &[String]) -> Result<Vec<Kind<'a>>, Failure> {
-    let named = |name: &String| {
+    let find = |name: &String| {
         let topic = log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?;
         Ok::<_, Failure>(topic.get())
     };
     let topics: Vec<&Topic> = match names {
         [] => log.topics().iter().collect(),
-        names => names.iter().map(named).collect::<Result<_, _>>()?,
+        names => names.iter().map(find).collect::<Result<_, _>>()?,
     };
     let mut kinds: BTreeMap<&str, Vec<Kind<'a>>> = BTreeMap::new();
     for topic in topics {
@@ -208,7 +208,8 @@ fn rows(schema: Option<&Schema>) -> Vec<[String; 5]> {
         for field in &schema.fields {
             let name = format!("{path}{}", field.name);
             let unit = field.unit.clone().unwrap_or_default();
-            let values = field.names.unwrap_or_default().iter().map(|(value, name)| format!("{value}={name}"));
+            let values =
+                field.names.unwrap_or_default().iter().map(|(value, name)| format!("{value}={name}"));
             let values = values.collect::<Vec<_>>().join(", ");
             rows.push([name.clone(), field.ty.to_string(), field.source_type.clone(), unit, values]);
             if let Some(nested) = field.ty.nested() {

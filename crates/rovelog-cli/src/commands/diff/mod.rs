@@ -36,6 +36,7 @@ Examples:
 /// Compare two logs: topics, fields, record counts, rates, parameters
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// First log; - for stdin
     #[arg(value_name = "A")]
@@ -183,8 +184,15 @@ pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), ignored: Ignored) -> serde_j
 }
 
 impl Document {
-    fn new((name_a, a): (&str, &AnyLog), (name_b, b): (&str, &AnyLog), ignored: Ignored, selected: &dyn Fn(&Topic) -> bool) -> Self {
-        let of = |log: &AnyLog| -> Vec<Topic> { log.topics().iter().filter(|topic| selected(topic)).cloned().collect() };
+    fn new(
+        (name_a, a): (&str, &AnyLog),
+        (name_b, b): (&str, &AnyLog),
+        ignored: Ignored,
+        selected: &dyn Fn(&Topic) -> bool,
+    ) -> Self {
+        let of = |log: &AnyLog| -> Vec<Topic> {
+            log.topics().iter().filter(|topic| selected(topic)).cloned().collect()
+        };
         let (topics_a, topics_b) = (of(a), of(b));
         let topics = topics(&topics_a, &topics_b, ignored.counts);
         let formats = formats(&topics_a, &topics_b);

@@ -42,8 +42,7 @@ impl Brief {
         let span = info.span();
         let (start, end) = (span.map(|span| span.0).or(info.start), span.map(|span| span.1).or(info.end));
         let text = |time: Option<Timestamp>| times.machine(time).unwrap_or_default();
-        let nanos =
-            |time: Option<Timestamp>| time.map(|time| time.nanos.to_string()).unwrap_or_default();
+        let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos.to_string()).unwrap_or_default();
         let stale: u64 = info.outside().iter().map(|outside| outside.count).sum();
         Ok(Self([
             file.to_owned(),

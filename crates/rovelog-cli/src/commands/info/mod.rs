@@ -134,7 +134,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 return Ok(Status::Done);
             }
             _ if args.brief => {
-                table.row(Brief::new(&name, &survey)?.row(&survey, &context.times(&survey.info).map_err(here)?));
+                table.row(
+                    Brief::new(&name, &survey)?.row(&survey, &context.times(&survey.info).map_err(here)?),
+                );
             }
             _ => {
                 if !std::mem::take(&mut first) {

@@ -29,7 +29,8 @@ pub(super) fn write(
     format: Format,
     context: &Context,
 ) -> Result<(), Failure> {
-    let names: BTreeSet<&str> = logs.iter().flat_map(|(_, params)| params.keys()).map(String::as_str).collect();
+    let names: BTreeSet<&str> =
+        logs.iter().flat_map(|(_, params)| params.keys()).map(String::as_str).collect();
     let rows = logs.iter().map(|(file, params)| Row {
         file,
         params: params.iter().map(|(name, param)| (name.as_str(), param.value.as_ref())).collect(),
@@ -51,7 +52,9 @@ pub(super) fn write(
         _ => {
             let head = names.iter().map(|&name| (name, Align::Right));
             let mut table = Table::new(&[("FILE", Align::Left)].into_iter().chain(head).collect::<Vec<_>>());
-            logs.iter().for_each(|log| table.row(cells(log)));
+            for log in logs {
+                table.row(cells(log));
+            }
             table.write(&mut out)?;
         }
     }

@@ -15,8 +15,8 @@ use rovelog::{AnyLog, Select};
 use serde::{Serialize, Serializer};
 
 pub(super) use self::records::section;
-use self::section::{Section, Sections};
 pub(super) use self::section::{Line, Number, short};
+use self::section::{Section, Sections};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::health::{self, HealthDoc, Report};
