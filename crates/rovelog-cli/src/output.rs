@@ -49,6 +49,15 @@ impl Out {
         self.flush()
     }
 
+    /// Writes the documents of several inputs as a list; a single document alone.
+    pub(crate) fn documents(&mut self, documents: &[impl serde::Serialize], inputs: usize) -> io::Result<()> {
+        match documents {
+            [] if inputs == 1 => Ok(()),
+            [document] if inputs == 1 => self.document(document),
+            documents => self.document(documents),
+        }
+    }
+
     /// Writes one line of NDJSON. Of several logs, each line names its own.
     pub(crate) fn line(&mut self, object: &impl serde::Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(object)?;

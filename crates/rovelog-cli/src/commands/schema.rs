@@ -147,13 +147,13 @@ fn definition(log: &AnyLog, kind: &Kind<'_>) -> Option<String> {
 /// Returns the types of a log, or those of some topics, by name; a type that changed during the log
 /// appears twice.
 fn kinds<'a>(log: &'a AnyLog, names: &[String]) -> Result<Vec<Kind<'a>>, Failure> {
-    let named = |name: &String| {
+    let find = |name: &String| {
         let topic = log.topic(name).ok_or_else(|| unknown_topic(name, log.topics()))?;
         Ok::<_, Failure>(topic.get())
     };
     let topics: Vec<&Topic> = match names {
         [] => log.topics().iter().collect(),
-        names => names.iter().map(named).collect::<Result<_, _>>()?,
+        names => names.iter().map(find).collect::<Result<_, _>>()?,
     };
     let mut kinds: BTreeMap<&str, Vec<Kind<'a>>> = BTreeMap::new();
     for topic in topics {

@@ -36,6 +36,7 @@ Examples:
 /// Compare two logs: topics, fields, record counts, rates, parameters
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// First log; - for stdin
     #[arg(value_name = "A")]

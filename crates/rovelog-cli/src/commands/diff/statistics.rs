@@ -56,7 +56,7 @@ pub(super) fn pairs(
     let (a, b) = (lines(input_a, a)?, lines(input_b, b)?);
     let key = |line: &Line| (line.topic.clone(), line.field.clone());
     let mut b: HashMap<_, _> = b.into_iter().map(|line| (key(&line), line)).collect();
-    let common = a.into_iter().filter(|line| fields.keeps(&line.field));
+    let common = a.into_iter().filter(|line| fields.keeps(&line.topic, &line.field));
     let common = common.filter_map(|a| b.remove(&key(&a)).map(|b| (a, b)));
     let pairs = common.map(|(a, b)| Pair {
         topic: a.topic.clone(),

@@ -107,13 +107,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return conditions::run(args, &conditions, context);
     }
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
-    let files = args.files();
-    if let [_, second, ..] = &files[..] {
-        return Err(Failure::usage("events of one log at a time, unless a condition is given")
-            .next("a condition: 'SIGNAL < VALUE', 'SIGNAL changes'")
-            .at(second));
-    }
-    let input = Input::new(files.first().map(PathBuf::as_path))?;
+    Input::each(&Input::all(&args.files())?, context, |input| one(args, input, format, context))
+}
+
+/// Shows the events of one log.
+fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome {
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;

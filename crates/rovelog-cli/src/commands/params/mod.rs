@@ -8,13 +8,12 @@ mod table;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use regex::Regex;
 use rovelog::AnyLog;
+use rovelog_export::signal::{Pattern, near};
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, is_several, logs_and_names};
-use crate::select::{glob, near};
 use crate::when::Moment;
 use model::{Param, is_calibration, parameters};
 
@@ -35,7 +34,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Names of parameters (BAT1_V_EMPTY, 'MC_*_P'): only these; and log files, folders and
+    /// Names of parameters (`MC_ROLL_P`, 'MC_*_P'): only these; and log files, folders and
     /// patterns ('*.ulg'), - for stdin: two files are compared
     #[arg(value_names = ["NAME", "FILE"], num_args = 0..)]
     words: Vec<PathBuf>,
@@ -53,18 +52,15 @@ pub(crate) struct Args {
 /// Selection of parameters.
 struct Wanted<'a> {
     args: &'a Args,
-    /// Names with `*` and `?`, and what they match.
-    names: Vec<(String, Regex)>,
+    /// Names, with `*` and `?`.
+    names: Vec<Pattern>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (qgc, octave) = (Format::Qgc, Format::Octave);
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv, qgc, octave])?;
     let (logs, names) = logs_and_names(&args.words);
-    let names = names.into_iter().map(|name| {
-        let regex = glob(&name).map_err(Failure::usage)?;
-        Ok((name, regex))
-    });
+    let names = names.iter().map(|name| Pattern::new(name).map_err(Failure::usage));
     let wanted = Wanted { args, names: names.collect::<Result<_, Failure>>()? };
     let inputs = Input::all(&logs)?;
     let two_files = logs.len() == 2 && !logs.iter().any(|log| is_several(log));
@@ -126,8 +122,8 @@ impl Wanted<'_> {
             let text = format!("{} logs have no parameters", log.format().name);
             here(Failure::usage(text).next("show the log: rovelog info FILE"))
         })?;
-        let matches = |regex: &Regex| params.keys().any(|name| regex.is_match(name));
-        if let Some((name, _)) = self.names.iter().find(|(_, regex)| !matches(regex)) {
+        let matches = |pattern: &Pattern| params.keys().any(|name| pattern.matches(name));
+        if let Some(name) = self.names.iter().find(|pattern| !matches(pattern)).map(Pattern::as_str) {
             let near = near(name, params.keys().map(String::as_str), "rovelog params FILE");
             return Err(here(Failure::usage(format!("the log has no parameter {name}")).next(near)));
         }
@@ -139,7 +135,7 @@ impl Wanted<'_> {
             }
         }
         params.retain(|name, param| {
-            (self.names.is_empty() || self.names.iter().any(|(_, regex)| regex.is_match(name)))
+            (self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name)))
                 && (!args.changed || param.is_changed())
                 && !(args.ignore_calibration && is_calibration(name))
         });

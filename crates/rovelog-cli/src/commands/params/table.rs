@@ -52,7 +52,9 @@ pub(super) fn write(
         _ => {
             let head = names.iter().map(|&name| (name, Align::Right));
             let mut table = Table::new(&[("FILE", Align::Left)].into_iter().chain(head).collect::<Vec<_>>());
-            logs.iter().for_each(|log| table.row(cells(log)));
+            for log in logs {
+                table.row(cells(log));
+            }
             table.write(&mut out)?;
         }
     }
