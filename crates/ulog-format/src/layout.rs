@@ -434,7 +434,7 @@ mod tests {
         let of = |infos: &[(&[u8], &[u8])]| {
             let mut formats = formats(&[text, battery]);
             infos.iter().for_each(|(key, value)| formats.learn(Info { key, value }));
-            let fields = |name| {
+            let mut fields = |name| {
                 let layout = formats.layout(name, &Limits::default()).unwrap();
                 layout.record.schema().fields.clone()
             };

@@ -152,7 +152,7 @@ fn by_engine(args: &Args, format: Format, context: &Context) -> Outcome {
     let mut command = Command::new(python);
     command.args(["-m", "rovelog.lake", "ingest", "--engine", engine, "-o"]).arg(&args.output);
     if let Some(jobs) = context.global.jobs {
-        command.args(["--jobs", &jobs.to_string()]);
+        command.args(["--jobs", &jobs.get().to_string()]);
     }
     if let Some(size) = args.pack_size {
         command.args(["--pack-bytes", &size.to_string()]);
