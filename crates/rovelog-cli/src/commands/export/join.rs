@@ -5,7 +5,7 @@ use rovelog_export::signal::{Base, JoinOptions, join};
 use rovelog_export::table::{self, Kind as Table};
 
 use super::args::{Args, Target};
-use super::job::{Done, Job, file};
+use super::job::{Done, Job, decodable, file};
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::select::unknown_topic;
@@ -45,6 +45,8 @@ impl Job<'_> {
             return Err(Failure::usage("one table is one file, and the output is a folder")
                 .next(format!("name a file in it: -o {}/joined.{}", folder.display(), kind.name())));
         }
+        let mut done = Done::default();
+        let topics = &decodable(self.log, topics.to_vec(), &mut done.losses)?[..];
         let mut select = self.select(topics);
         if let Some(fields) = self.args.fields.paths(topics) {
             select = select.with_fields(fields);
@@ -73,7 +75,6 @@ impl Job<'_> {
             progress.at(rows);
         };
         let how = (kind, &self.options());
-        let mut done = Done::default();
         let path = target.path();
         let losses;
         if path.is_none() && kind == Table::Csv {
