@@ -106,7 +106,7 @@ def previous(found, left, right, field, near):
 
 
 def nearest(found, left, right, field, near):
-    """Of two rows at one distance polars takes the later, we the earlier: numpy decides, polars where there is no tie."""
+    """Of two rows at one distance polars takes the later, we the earlier: numpy, and polars where there is no tie."""
     times, own = left["t_ns"].to_numpy(), right["t_ns"].to_numpy()
     values = right[field].cast(pl.Float64).to_numpy().astype(float)
     if not len(own):
@@ -130,7 +130,7 @@ def linear(found, left, right, field, near):
     times, own = left["t_ns"].to_numpy(), right["t_ns"].to_numpy()
     values = right[field].cast(pl.Float64).to_numpy().astype(float)
     if near is not None or len(own) < 2 or len(np.unique(own)) < len(own) or not np.isfinite(values).all():
-        count("tables without a judge of linear: repeated times, tolerances, values that are no numbers")
+        count("tables where linear is compared with nothing: repeated times, tolerances, values that are no numbers")
         return
     # Relative to the first row, so that floats hold the times.
     want = np.interp((times - own[0]).astype(float), (own - own[0]).astype(float), values, left=np.nan, right=np.nan)

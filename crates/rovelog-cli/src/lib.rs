@@ -14,6 +14,8 @@ mod health;
 mod input;
 mod interpreter;
 mod machine;
+#[cfg(feature = "man")]
+mod man;
 mod need;
 mod not_built_in;
 mod notices;
@@ -50,6 +52,10 @@ pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::install_sigbus_handler();
     rovelog::install_abort_handler();
     commands::completion::answer(args::Cli::command);
+    #[cfg(feature = "man")]
+    if let Some(code) = man::answer(&args, args::Cli::command) {
+        return code;
+    }
     let cli = args::parse(args);
     let (progress, watcher) = progress::Progress::watch(cli.global.quiet);
     let mut context = context::Context::new(cli.global, progress);

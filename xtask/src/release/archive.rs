@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::{BUILD, Version, empty, try_program};
+use super::{Version, empty, try_program};
 use crate::process::{cargo, run};
 use crate::root;
 
@@ -47,7 +47,7 @@ fn compiler(target: &str) -> (String, OsString) {
 
 /// Builds the archive. Returns its path.
 pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBuf> {
-    let program = build(target)?;
+    let program = build(target, &version.profile)?;
     let name = format!("rovelog-{}-{target}", version.number);
     let folder = empty("archive")?.join(&name);
     fs::create_dir_all(folder.join("completions"))?;
@@ -74,10 +74,10 @@ pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBu
 }
 
 /// Builds the program. Returns its path.
-fn build(target: &str) -> Result<PathBuf> {
+fn build(target: &str, profile: &str) -> Result<PathBuf> {
     let is_host = target == super::host()?;
     let mut build = cargo(&["build", "-p", "rovelog-cli", "--bin", "rovelog"]);
-    build.args(BUILD);
+    build.args(["--locked", "--all-features", "--profile", profile]);
     // Without the option for this machine's own target, so that a build of the workspace is used.
     if !is_host {
         build.args(["--target", target]);
@@ -90,7 +90,8 @@ fn build(target: &str) -> Result<PathBuf> {
     let name = if target.contains("windows") { "rovelog.exe" } else { "rovelog" };
     let folder = crate::oracle::target();
     let folder = if is_host { folder } else { folder.join(target) };
-    Ok(folder.join("dist").join(name))
+    // The folder of the profile `dev` has an older name.
+    Ok(folder.join(if profile == "dev" { "debug" } else { profile }).join(name))
 }
 
 /// Packs a folder. `tar` of Windows writes ZIP archives too.

@@ -35,16 +35,10 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     let cli = unpacked("rovelog-cli");
     ensure!(cli.join("Cargo.lock").is_file(), "the package of the command line has no Cargo.lock");
     // No registry has the crates yet: each is taken from its package. Profiles are in no package.
-    let mut settings = String::from("[profile.dist]\n");
     let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml"))?.parse()?;
-    let profile = |name: &str| manifest.get("profile").and_then(|all| all.get(name)).cloned();
-    settings += &toml::to_string(&profile("dist").context("there is no profile dist")?)?;
-    if let Some(release) = profile("release") {
-        let release = toml::Table::from_iter([("release".to_owned(), release)]);
-        let all = toml::Table::from_iter([("profile".to_owned(), release.into())]);
-        let _ = writeln!(settings, "{}", toml::to_string(&all)?);
-    }
-    settings += "[patch.crates-io]\n";
+    let profiles = manifest.get("profile").context("Cargo.toml has no profiles")?.clone();
+    let mut settings = toml::to_string(&toml::Table::from_iter([("profile".to_owned(), profiles)]))?;
+    settings += "\n[patch.crates-io]\n";
     for name in names.iter().filter(|name| **name != "rovelog-cli") {
         let _ = writeln!(settings, "{name} = {{ path = '{}' }}", unpacked(name).display());
     }
@@ -61,7 +55,8 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     run(started(&["update", "--workspace", "--quiet", "--manifest-path"]).arg(&manifest))?;
     let home = empty("crates")?;
     // In the folder of the other builds, so that dependencies are built once.
-    let mut install = started(&["install", "--locked", "--profile", "dist", "--all-features", "--path"]);
+    let mut install =
+        started(&["install", "--locked", "--profile", &version.profile, "--all-features", "--path"]);
     install.arg(&cli).arg("--root").arg(&home).arg("--target-dir").arg(crate::oracle::target());
     run(&mut install)?;
     let program: PathBuf = home.join("bin/rovelog");

@@ -16,32 +16,32 @@ use serde_json::Value;
 use crate::process::cargo;
 use crate::root;
 
-/// The profile and the features of what is published.
-const BUILD: &[&str] = &["--locked", "--profile", "dist", "--all-features"];
-
 /// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let out = root().join("target/release-artefacts");
-    match args {
-        [option] if option == "--dry-run" => dry_run(&out),
-        [option, target] if option == "--archive" => {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["--dry-run"] => dry_run(&out, "dist"),
+        // The same steps over a build that is cheaper, or that is there.
+        ["--dry-run", "--profile", profile] => dry_run(&out, profile),
+        ["--archive", target] => {
             fs::create_dir_all(&out)?;
-            let made = archive::make(&Version::read()?, target, &out)?;
+            let made = archive::make(&Version::read("dist")?, target, &out)?;
             println!("{}", made.display());
             Ok(())
         }
-        [option] if option == "--sums" => sums(&out),
-        _ => bail!("release takes --dry-run, --archive TARGET or --sums"),
+        ["--sums"] => sums(&out),
+        _ => bail!("release takes --dry-run [--profile NAME], --archive TARGET or --sums"),
     }
 }
 
 /// Builds and tries every artefact of this machine's system.
-fn dry_run(out: &Path) -> Result<()> {
+fn dry_run(out: &Path, profile: &str) -> Result<()> {
     if out.exists() {
         fs::remove_dir_all(out)?;
     }
     fs::create_dir_all(out)?;
-    let version = Version::read()?;
+    let version = Version::read(profile)?;
     files::check(&root(), &version.number)?;
     let host = host()?;
     let mut targets = vec![host.clone()];
@@ -59,7 +59,7 @@ fn dry_run(out: &Path) -> Result<()> {
     println!("--- crates");
     crates::check(&version, out)?;
     println!("--- Python");
-    python::check(out)?;
+    python::check(&version, out)?;
     println!("--- bill of materials, checksums");
     fs::write(out.join("rovelog.cdx.json"), sbom::document(&version, &host)?)?;
     sums(out)?;
@@ -67,14 +67,16 @@ fn dry_run(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The version, and the packages of the workspace and of all dependencies.
+/// The version, the profile that it is built with, and the packages of the workspace and of all
+/// dependencies.
 struct Version {
     number: String,
+    profile: String,
     packages: Vec<Value>,
 }
 
 impl Version {
-    fn read() -> Result<Self> {
+    fn read(profile: &str) -> Result<Self> {
         let output = cargo(&["metadata", "--format-version", "1", "--locked"]).output()?;
         ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
         let mut metadata: Value = serde_json::from_slice(&output.stdout)?;
@@ -84,7 +86,7 @@ impl Version {
         let cli = packages.iter().find(|package| package["name"] == "rovelog-cli");
         let number =
             cli.and_then(|cli| cli["version"].as_str()).context("there is no rovelog-cli")?.to_owned();
-        Ok(Self { number, packages })
+        Ok(Self { number, profile: profile.to_owned(), packages })
     }
 
     /// Returns the packages that the program is built from for `target`, without build tools.

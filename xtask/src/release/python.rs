@@ -7,12 +7,12 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::{empty, try_program};
+use super::{Version, empty, try_program};
 use crate::process::run;
 use crate::{oracle, package, python, root};
 
 /// Builds and tries both.
-pub(super) fn check(out: &Path) -> Result<()> {
+pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
     let maturin = python::with("build", package::BUILDER)?;
     let build = |args: &[&str]| {
         let mut build = Command::new(&maturin);
@@ -20,21 +20,21 @@ pub(super) fn check(out: &Path) -> Result<()> {
         build.env("CARGO_TARGET_DIR", oracle::target()).current_dir(root().join("crates/rovelog-python"));
         run(&mut build)
     };
-    build(&["build", "--locked", "--profile", "dist"])?;
-    install("wheel", &find(out, "whl")?)?;
+    build(&["build", "--locked", "--profile", &version.profile])?;
+    install("wheel", &find(out, "whl")?, &version.profile)?;
     build(&["sdist"])?;
-    install("sdist", &find(out, "gz")?)
+    install("sdist", &find(out, "gz")?, &version.profile)
 }
 
 /// Installs a file in a new environment and uses it as users do.
-fn install(name: &str, file: &Path) -> Result<()> {
+fn install(name: &str, file: &Path, profile: &str) -> Result<()> {
     let home = empty(name)?;
     run(Command::new("python3").args(["-m", "venv"]).arg(home.join("env")))?;
     let python = home.join("env/bin/python");
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps"]).arg(file);
     // With the profile and in the folder of the other builds, so that dependencies are built once.
-    pip.env("CARGO_TARGET_DIR", oracle::target()).env("MATURIN_PEP517_ARGS", "--profile dist");
+    pip.env("CARGO_TARGET_DIR", oracle::target()).env("MATURIN_PEP517_ARGS", format!("--profile {profile}"));
     run(&mut pip)?;
     package::smoke(&python)?;
     try_program(&home.join("env/bin/rovelog"), &home)?;

@@ -28,8 +28,10 @@ pub(super) fn lay(root: &Path, folder: &Path) -> Result<()> {
     // By paths in the repository: where a file is in the site.
     let mut places: BTreeMap<PathBuf, PathBuf> =
         OTHERS.iter().map(|(from, to)| (PathBuf::from(from), PathBuf::from(to))).collect();
-    for file in files_below(&root.join("docs"))? {
-        places.insert(Path::new("docs").join(&file), file);
+    for (from, to) in [("docs", ""), ("site/pages", ""), ("site/assets", "assets")] {
+        for file in files_below(&root.join(from))? {
+            places.insert(Path::new(from).join(&file), Path::new(to).join(file));
+        }
     }
     for (from, to) in &places {
         let to_file = docs.join(to);
@@ -39,13 +41,6 @@ pub(super) fn lay(root: &Path, folder: &Path) -> Result<()> {
             fs::write(to_file, with_links(&text, from, to, &places))?;
         } else {
             fs::copy(root.join(from), to_file)?;
-        }
-    }
-    for (from, to) in [("site/assets", "assets"), ("site/pages", "")] {
-        for file in files_below(&root.join(from))? {
-            let to_file = docs.join(to).join(&file);
-            fs::create_dir_all(to_file.parent().context("a page is in a folder")?)?;
-            fs::copy(root.join(from).join(&file), to_file)?;
         }
     }
     let text = fs::read_to_string(root.join("docs/reference/schemas/rovelog.schema.json"))?;

@@ -14,8 +14,6 @@ mod info;
 mod ingest;
 #[cfg(feature = "lake")]
 mod lake;
-#[cfg(feature = "man")]
-mod man;
 mod merge;
 mod messages;
 mod params;
@@ -81,9 +79,6 @@ pub(crate) enum Command {
     Ulog(ulog::Args),
     Vel(vel::Args),
     Completion(completion::Args),
-    #[cfg(feature = "man")]
-    #[command(hide = true)]
-    Man(man::Args),
 }
 
 /// Runs `command`.
@@ -120,7 +115,5 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Ulog(args) => ulog::run(&args, context),
         Command::Vel(args) => vel::run(&args, context),
         Command::Completion(args) => completion::run(&args, context),
-        #[cfg(feature = "man")]
-        Command::Man(args) => man::run(&args, context),
     }
 }

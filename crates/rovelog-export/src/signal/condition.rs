@@ -16,7 +16,7 @@ pub struct Condition {
     value: Signal,
     changes: bool,
     /// How long it must hold, in nanoseconds.
-    least: u64,
+    duration: u64,
 }
 
 /// A time for which a condition holds.
@@ -49,14 +49,14 @@ impl Condition {
     /// Returns an error if it is no condition, or names no signal of the log.
     pub fn new(signals: &Signals<'_>, text: &str) -> Result<Self, NoSignal> {
         let text = text.trim();
-        let (body, least) = match text.rsplit_once(" for ") {
+        let (body, duration) = match text.rsplit_once(" for ") {
             Some((body, duration)) => (body.trim(), nanos(duration)?),
             None => (text, 0),
         };
         if let Some(name) = body.strip_suffix(" changes") {
             let signal = signals.one(name)?;
             let value = signal.clone();
-            return Ok(Self { text: text.to_owned(), signal, value, changes: true, least });
+            return Ok(Self { text: text.to_owned(), signal, value, changes: true, duration });
         }
         let signal = signals.expression(body)?;
         let is_truth = matches!(&signal.node, Node::Binary(binary, _) if binary.is_truth())
@@ -66,7 +66,7 @@ impl Condition {
             return Err(NoSignal::new(format!("{text} is no condition"), next));
         }
         let value = signal.compared();
-        Ok(Self { text: text.to_owned(), signal, value, changes: false, least })
+        Ok(Self { text: text.to_owned(), signal, value, changes: false, duration })
     }
 
     /// Returns whether a text may be a condition, and no name of a file.
@@ -92,11 +92,6 @@ impl Condition {
         names.iter().find(|(number, _)| *number as f64 == value).map(|(_, name)| *name)
     }
 
-    /// Returns the names of the topics that it uses.
-    pub fn topics(&self) -> Vec<&str> {
-        self.signal.topics()
-    }
-
     /// Calls `visit` for each time that the condition holds within the span of `select`.
     ///
     /// # Errors
@@ -107,7 +102,7 @@ impl Condition {
         select: &Select,
         visit: &mut dyn FnMut(Event),
     ) -> Result<(), ExportError> {
-        let mut runs = Runs { changes: self.changes, least: self.least, current: None, last: None };
+        let mut runs = Runs { changes: self.changes, duration: self.duration, current: None, last: None };
         for item in Stream::new(log, &[&self.signal, &self.value], select)? {
             let (times, values) = item?;
             for (i, time) in times.iter().enumerate() {
@@ -124,7 +119,7 @@ impl Condition {
 /// The state of an evaluation.
 struct Runs {
     changes: bool,
-    least: u64,
+    duration: u64,
     current: Option<Event>,
     /// The time of the last row, and the last value.
     last: Option<(i64, f64)>,
@@ -170,7 +165,7 @@ impl Runs {
     }
 
     fn end(&self, event: Event, end: i64, visit: &mut dyn FnMut(Event)) {
-        if end.abs_diff(event.start) >= self.least {
+        if end.abs_diff(event.start) >= self.duration {
             visit(Event { end, ..event });
         }
     }
@@ -213,8 +208,8 @@ fn nanos(text: &str) -> Result<u64, NoSignal> {
 mod tests {
     use super::*;
 
-    fn runs(changes: bool, least: u64, rows: &[(i64, f64)]) -> Vec<(i64, i64, u64)> {
-        let mut runs = Runs { changes, least, current: None, last: None };
+    fn runs(changes: bool, duration: u64, rows: &[(i64, f64)]) -> Vec<(i64, i64, u64)> {
+        let mut runs = Runs { changes, duration, current: None, last: None };
         let mut found = Vec::new();
         let mut visit = |event: Event| found.push((event.start, event.end, event.rows));
         for (time, value) in rows {

@@ -71,7 +71,7 @@ impl Signal {
     }
 
     /// Returns topic and field, if it is a field of the log.
-    pub fn field(&self) -> Option<(&str, &str)> {
+    pub(crate) fn field(&self) -> Option<(&str, &str)> {
         match (&self.node, &self.operands[..]) {
             (Node::Field(0), [operand]) => Some((&operand.topic, &operand.field)),
             _ => None,
@@ -128,27 +128,24 @@ struct Known {
 /// The signals of a log. The fields of a topic are looked up once.
 pub struct Signals<'a> {
     log: &'a dyn LogReader,
-    /// The topics that have signals, by index.
+    /// The topics that have signals, by index, in order.
     topics: Vec<usize>,
-    /// By topic.
+    /// The fields of each.
     known: Vec<OnceCell<Vec<Known>>>,
 }
 
 impl<'a> Signals<'a> {
     /// Returns the signals of a log.
     pub fn new(log: &'a dyn LogReader) -> Self {
-        let topics = (0..log.topics().len()).collect();
-        Self { log, topics, known: log.topics().iter().map(|_| OnceCell::new()).collect() }
+        Self::among(log, &log.topics().iter().collect::<Vec<_>>())
     }
 
     /// Returns the signals of some topics of a log.
     pub fn among(log: &'a dyn LogReader, topics: &[&Topic]) -> Self {
-        let signals = Self::new(log);
-        let others = log.topics().iter().filter(|topic| topics.iter().all(|wanted| wanted.id != topic.id));
-        others.for_each(|topic| {
-            let _ = signals.known[topic.id.index()].set(Vec::new());
-        });
-        Self { topics: topics.iter().map(|topic| topic.id.index()).collect(), ..signals }
+        let mut topics: Vec<usize> = topics.iter().map(|topic| topic.id.index()).collect();
+        topics.sort_unstable();
+        topics.dedup();
+        Self { log, known: topics.iter().map(|_| OnceCell::new()).collect(), topics }
     }
 
     /// Returns the signals that a text names: a field `TOPIC.FIELD`, a field alone if one topic has
@@ -253,7 +250,10 @@ impl<'a> Signals<'a> {
     }
 
     fn fields(&self, topic: usize) -> &[Known] {
-        self.known[topic].get_or_init(|| known(self.log, &self.log.topics()[topic]))
+        match self.topics.binary_search(&topic) {
+            Ok(at) => self.known[at].get_or_init(|| known(self.log, &self.log.topics()[topic])),
+            Err(_) => &[],
+        }
     }
 
     /// Returns topic and field of everything that a name with `*` and `?` matches.
@@ -371,16 +371,13 @@ impl<'a> Signals<'a> {
         if topics.is_empty() {
             return NoSignal::new(format!("the log has no topic {first}"), "the log has no topics");
         }
-        if let [topic] = self.topics[..]
-            && !name.contains('.')
-        {
-            return self.no_field(topic, name);
-        }
-        {
-            let names = topics.iter().map(|topic| &*topic.name);
-            let what = if name.contains('.') { "topic" } else { "topic and no field" };
-            NoSignal::new(format!("the log has no {what} {first}"), near(first, names, "rovelog topics FILE"))
-        }
+        let names = self.topics.iter().map(|topic| &*topics[*topic].name);
+        let what = match self.topics[..] {
+            _ if name.contains('.') => "topic",
+            [topic] => return self.no_field(topic, name),
+            _ => "topic and no field",
+        };
+        NoSignal::new(format!("the log has no {what} {first}"), near(first, names, "rovelog topics FILE"))
     }
 }
 

@@ -62,7 +62,7 @@ pub enum Base<'a> {
         first: i64,
         /// The last time, at most.
         last: i64,
-        /// Nanoseconds between two rows; at least 1.
+        /// Nanoseconds between two rows; 1 or more.
         step: i64,
     },
     /// These, in ascending order.

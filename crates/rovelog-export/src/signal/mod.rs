@@ -29,4 +29,3 @@ pub use near::near;
 pub use pattern::{Pattern, split_list};
 pub(crate) use program::{Program, timed};
 pub use rows::{Stream, each};
-pub use unit::Unit;

@@ -88,13 +88,13 @@ impl Parser<'_, '_> {
         found
     }
 
-    fn expression(&mut self, least: u8) -> Result<Node, String> {
+    fn expression(&mut self, binding: u8) -> Result<Node, String> {
         self.depth += 1;
         if self.depth > DEPTH {
             return Err(format!("{}: more than {DEPTH} brackets", self.text));
         }
         let mut left = self.operand()?;
-        while let Some((sign, binary, binds)) = self.operator().filter(|(_, _, binds)| *binds >= least) {
+        while let Some((sign, binary, binds)) = self.operator().filter(|(_, _, binds)| *binds >= binding) {
             self.skip(sign.len());
             let state = match (&left, binary) {
                 (Node::Field(field), Binary::Equal | Binary::NotEqual) => self.state(*field),

@@ -48,7 +48,7 @@ const PREFIXES: &[(&str, f64)] =
 
 /// A unit: a factor, and a product of powers of the base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unit {
+pub(super) struct Unit {
     scale: f64,
     powers: Powers,
 }
@@ -60,7 +60,7 @@ impl Unit {
 
     /// Reads a unit: `m/s2`, `m/s^2`, `m/s²`, `kg·m²`, `mAh`, `1/min`, `us`. Returns `None` for an
     /// unknown one.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let mut unit = Self::NONE;
         let mut divides = false;
         for part in text.trim().split_inclusive(['/', '·', '*', ' ']) {

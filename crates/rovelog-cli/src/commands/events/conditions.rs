@@ -11,10 +11,10 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
 use crate::output::Out;
-use crate::select::{TopicArgs, no_signal};
+use crate::select::no_signal;
 use crate::text::escape;
 use crate::times::{Times, span_text};
-use crate::when::{span, within};
+use crate::when::span;
 
 /// An event in machine formats.
 #[derive(Serialize)]
@@ -78,8 +78,8 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
     let mut total = 0;
     let several = inputs.len() > 1;
     let status = Input::for_all(&inputs, context, |input| {
-        let log =
-            input.open_part(context, &|log| within(log, &TopicArgs::default(), &args.window, context))?;
+        // Of several topics, values from before the window count.
+        let log = input.open(context)?;
         let found = one(args, (&log, input), (conditions, several), context, &mut sink);
         total += found.map_err(|failure| failure.at(&input.path))?;
         Ok(context.notices.loss(&log.info().lost, &input.path))

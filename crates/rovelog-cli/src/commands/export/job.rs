@@ -315,7 +315,7 @@ impl Job<'_> {
 
 /// Returns the topics with columns; the others become losses. If none has columns, returns the
 /// error of the first.
-fn decodable<'t>(
+pub(super) fn decodable<'t>(
     log: &AnyLog,
     topics: Vec<&'t Topic>,
     losses: &mut Vec<Loss>,

@@ -5,7 +5,7 @@ use rovelog_export::signal::{Base, JoinOptions, join};
 use rovelog_export::table::{self, Kind as Table};
 
 use super::args::{Args, Target};
-use super::job::{Done, Job, file};
+use super::job::{Done, Job, decodable, file};
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::select::unknown_topic;
@@ -48,6 +48,8 @@ impl Job<'_> {
                 kind.name()
             )));
         }
+        let mut done = Done::default();
+        let topics = &decodable(self.log, topics.to_vec(), &mut done.losses)?[..];
         let mut select = self.select(topics);
         if let Some(fields) = self.args.fields.paths(topics) {
             select = select.with_fields(fields);
@@ -76,7 +78,6 @@ impl Job<'_> {
             progress.at(rows);
         };
         let how = (kind, &self.options());
-        let mut done = Done::default();
         let path = target.path();
         let losses;
         if path.is_none() && kind == Table::Csv {

@@ -41,7 +41,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     fitting(args, kind, context)?;
     let input = args.log.input()?;
     let select = |log: &AnyLog| within(log, &args.topics, &args.window, context);
-    let (log, provenance) = input.open_with_provenance(context, &Need::Part(&select), kind.tells_source())?;
+    // Values from before the window count in a joined table.
+    let need = if args.join.is_asked() { Need::All } else { Need::Part(&select) };
+    let (log, provenance) = input.open_with_provenance(context, &need, kind.tells_source())?;
     let here = |failure: Failure| failure.at(&input.path);
     let velodyne = args.velodyne.chosen();
     for (option, chosen, id) in [

@@ -1,0 +1,97 @@
+//! Joins against a plain search through all rows, and names that are found or not.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array as _, RecordBatch};
+use rovelog::{AnyLog, Select};
+use rovelog_export::signal::{Base, JoinOptions, Method, Signals, join};
+
+fn corpus(name: &str) -> AnyLog {
+    rovelog::open(rovelog_testing::root().join("corpus").join(name)).expect("a log of the corpus")
+}
+
+/// Returns the times and the values of a field, in time order.
+fn rows(log: &AnyLog, topic: &str, field: &str) -> Vec<(i64, f64)> {
+    let select = Select::all().with_fields([field]);
+    let batches = log.topic(topic).expect("the topic").columns(&select).expect("columns");
+    let mut rows = Vec::new();
+    for batch in batches {
+        let batch = batch.expect("a batch");
+        let values = batch.column(1).as_primitive::<Float64Type>();
+        rows.extend(batch.column(0).as_primitive::<Int64Type>().values().iter().copied().zip(values.iter()));
+    }
+    rows.into_iter().map(|(time, value)| (time, value.unwrap_or(f64::NAN))).collect()
+}
+
+/// Returns the value at a time by looking at all rows.
+fn plain(rows: &[(i64, f64)], time: i64, method: Method, tolerance: Option<u64>) -> Option<f64> {
+    let near = |row: &&(i64, f64)| tolerance.is_none_or(|most| row.0.abs_diff(time) <= most);
+    let before = rows.iter().rfind(|row| row.0 <= time);
+    let after = rows.iter().find(|row| row.0 > time);
+    let found = match method {
+        Method::Previous => before.filter(near).map(|row| row.1),
+        Method::Nearest => {
+            let all = before.into_iter().chain(after);
+            all.min_by_key(|row| row.0.abs_diff(time)).filter(near).map(|row| row.1)
+        }
+        Method::Linear => {
+            let before = before.filter(near)?;
+            if before.0 == time {
+                Some(before.1)
+            } else {
+                let after = after.filter(near)?;
+                let share = (time - before.0) as f64 / (after.0 - before.0) as f64;
+                Some(before.1 + (after.1 - before.1) * share)
+            }
+        }
+    };
+    found.filter(|value| !value.is_nan())
+}
+
+#[test]
+fn a_join_is_what_a_plain_search_finds() {
+    let log = corpus("rld/v4.rld");
+    let topic = log.topics().first().expect("a topic");
+    let own = rows(&log, &topic.name, "V1");
+    let (first, last) = (own[0].0, own[own.len() - 1].0);
+    let times: Vec<i64> =
+        (0..500).map(|i| first - 1_000_000 + i * ((last - first) / 490 + 1)).chain(own.iter().map(|row| row.0)).collect();
+    let mut times = times;
+    times.sort_unstable();
+    for method in [Method::Previous, Method::Nearest, Method::Linear] {
+        for tolerance in [None, Some(300_000)] {
+            let mut options = JoinOptions::default();
+            (options.method, options.tolerance) = (method, tolerance);
+            let select = Select::all().with_fields(["V1"]);
+            let joined = join(&*log, Base::Times(times.clone()), &[topic], &select, (options, &[])).unwrap();
+            let batches: Vec<RecordBatch> = joined.map(Result::unwrap).collect();
+            let found: Vec<Option<f64>> = batches
+                .iter()
+                .flat_map(|batch| batch.column(1).as_primitive::<Float64Type>().iter().collect::<Vec<_>>())
+                .collect();
+            let wanted: Vec<_> = times.iter().map(|time| plain(&own, *time, method, tolerance)).collect();
+            assert_eq!(found, wanted, "{method:?} {tolerance:?}");
+            assert!(found.iter().any(Option::is_some) && found.iter().any(Option::is_none));
+        }
+    }
+}
+
+#[test]
+fn names_are_found_or_say_what_would_be() {
+    let log = corpus("ulog/one-topic+multi-id.ulg");
+    let signals = Signals::new(&*log);
+    let names = |text: &str| {
+        let found = signals.find(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        found.iter().map(|signal| signal.name().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names("t.x"), "t.x");
+    assert_eq!(names("t/1.x"), "t/1.x");
+    assert_eq!(names("t*.{x,x}"), "t.x t/1.x");
+    assert_eq!(names("y=t.x*2"), "y");
+    let cause = |text: &str| signals.find(text).unwrap_err();
+    assert_eq!(cause("x").cause, "2 topics have a field x");
+    assert_eq!(cause("x").next, "name the topic: t.x, t/1.x");
+    assert_eq!(cause("t.z").cause, "topic t/0 has no field z that is a number");
+    assert!(cause("tt.x").next.contains("did you mean t/0"), "{:?}", cause("tt.x"));
+    assert_eq!(cause("t.x + t.z").cause, "topic t/0 has no field z that is a number");
+}
