@@ -47,8 +47,8 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     // The versions of the workspace: a lock file knows no checksum for what is not published.
     fs::copy(root().join("Cargo.lock"), cli.join("Cargo.lock"))?;
     let started = |args: &[&str]| {
-        let mut cargo = cargo(args);
-        cargo.arg("--config").arg(&config).current_dir(folder);
+        let mut cargo = cargo(&["--config"]);
+        cargo.arg(&config).args(args).current_dir(folder);
         cargo
     };
     let manifest = cli.join("Cargo.toml");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -21,9 +21,11 @@ pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
         run(&mut build)
     };
     build(&["build", "--locked", "--profile", &version.profile])?;
-    install("wheel", &find(out, "whl")?, &version.profile)?;
+    let files = fs::read_dir(out)?.collect::<std::io::Result<Vec<_>>>()?;
+    let wheel = files.iter().map(fs::DirEntry::path).find(|path| path.extension() == Some(OsStr::new("whl")));
+    install("wheel", &wheel.context("maturin built no wheel")?, &version.profile)?;
     build(&["sdist"])?;
-    install("sdist", &find(out, "gz")?, &version.profile)
+    install("sdist", &out.join(format!("rovelog-{}.tar.gz", version.number)), &version.profile)
 }
 
 /// Installs a file in a new environment and uses it as users do.
@@ -40,15 +42,4 @@ fn install(name: &str, file: &Path, profile: &str) -> Result<()> {
     try_program(&home.join("env/bin/rovelog"), &home)?;
     println!("{}: installed", file.display());
     Ok(())
-}
-
-/// Returns the file with this extension that is no archive of the program.
-fn find(out: &Path, extension: &str) -> Result<PathBuf> {
-    let files = fs::read_dir(out)?.collect::<std::io::Result<Vec<_>>>()?;
-    let paths = files.into_iter().map(|file| file.path());
-    let mut ours = paths.filter(|path| path.extension() == Some(OsStr::new(extension)));
-    let is_archive =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-linux-"));
-    ours.find(|path| extension == "whl" || !is_archive(path))
-        .with_context(|| format!("no .{extension} in {}", out.display()))
 }
