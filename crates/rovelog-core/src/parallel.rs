@@ -37,6 +37,22 @@ impl From<NonZeroUsize> for Jobs {
     }
 }
 
+/// Buffers that were used before, for all threads: memory that is new costs more than writing to it.
+#[derive(Debug, Default)]
+pub struct Spare<T>(Mutex<Vec<T>>);
+
+impl<T: Default> Spare<T> {
+    /// Returns a buffer that was kept, or a new one.
+    pub fn take(&self) -> T {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Keeps a buffer, which the caller has emptied.
+    pub fn keep(&self, buffer: T) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+    }
+}
+
 /// Items in flight for each thread: one that is worked on, and one that waits.
 const EACH: usize = 2;
 
@@ -66,7 +82,7 @@ pub fn in_order<T: Send, R: Send, S, E>(
             let _ = thread::Builder::new().spawn_scoped(scope, || {
                 let _close = OnDrop(|| {
                     if thread::panicking() {
-                        shared.close()
+                        shared.close();
                     }
                 });
                 let mut own = state();
@@ -145,7 +161,7 @@ pub fn lanes<L: Send, T: Send, E: Send>(
             let _ = thread::Builder::new().spawn_scoped(scope, || {
                 let _close = OnDrop(|| {
                     if thread::panicking() {
-                        shared.close()
+                        shared.close();
                     }
                 });
                 while shared.step(&work, |traffic| traffic.closed) {}

@@ -31,7 +31,9 @@ impl Source<'_> {
             push(table, batch)
         };
         let mut tables = vec![None; log.topics().len()];
-        ids.iter().enumerate().for_each(|(table, id)| tables[id.index()] = Some(table));
+        for (table, id) in ids.iter().enumerate() {
+            tables[id.index()] = Some(table);
+        }
         // Topics that need sorting are read separately, window by window.
         let whole = ids.iter().filter(|id| !order.needs_sorting(**id));
         let mut select = select.clone();
