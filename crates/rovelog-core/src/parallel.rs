@@ -37,6 +37,22 @@ impl From<NonZeroUsize> for Jobs {
     }
 }
 
+/// Buffers that were used before, for all threads: memory that is new costs more than writing to it.
+#[derive(Debug, Default)]
+pub struct Spare<T>(Mutex<Vec<T>>);
+
+impl<T: Default> Spare<T> {
+    /// Returns a buffer that was kept, or a new one.
+    pub fn take(&self) -> T {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Keeps a buffer, which the caller has emptied.
+    pub fn keep(&self, buffer: T) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+    }
+}
+
 /// Items in flight for each thread: one that is worked on, and one that waits.
 const EACH: usize = 2;
 

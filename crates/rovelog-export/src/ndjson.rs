@@ -7,7 +7,7 @@ use std::io::Write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rovelog::core::layout::{At, Leaf, Plans, Visit};
-use rovelog::core::parallel::{Jobs, in_order};
+use rovelog::core::parallel::{Jobs, Spare, in_order};
 use rovelog::{Field, LogReader, Record, Scalar, Select};
 
 use crate::number::Numbers;
@@ -31,13 +31,14 @@ pub fn write(
     let utc = log.info().utc.as_ref();
     let names: Vec<String> =
         log.topics().iter().map(|topic| serde_json::Value::from(topic.name.as_str()).to_string()).collect();
+    let spare: Spare<Vec<u8>> = Spare::default();
     let mut written = 0;
     let mut undecodable = vec![0u64; log.topics().len()];
     in_order(
         jobs,
         Lines::default,
         |lines, records: Vec<Record<'_>>| {
-            let (mut text, mut lost) = (Vec::new(), Vec::new());
+            let (mut text, mut lost) = (spare.take(), Vec::new());
             for record in &records {
                 let start = text.len();
                 let time = record.time.and_then(|time| time.to_unix(utc));
@@ -56,14 +57,21 @@ pub fn write(
         },
         |push| {
             batches(log.records(select), &mut |batch| {
-                batch.last().into_iter().for_each(|record| progress(record.offset));
+                if let Some(record) = batch.last() {
+                    progress(record.offset);
+                }
                 push(batch)
             })
         },
-        |(text, count, lost)| {
+        |(mut text, count, lost)| {
             written += (count - lost.len()) as u64;
-            lost.into_iter().for_each(|topic| undecodable[topic] += 1);
-            Ok::<_, ExportError>(out.write_all(&text)?)
+            for topic in lost {
+                undecodable[topic] += 1;
+            }
+            out.write_all(&text)?;
+            text.clear();
+            spare.keep(text);
+            Ok::<_, ExportError>(())
         },
     )?;
     let losses = log.topics().iter().zip(undecodable).filter(|(_, count)| *count > 0);

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rovelog::core::parallel;
+use rovelog::core::parallel::{self, Spare};
 use rovelog::{Field, Record, Schema, Topic, TopicId, Value};
 use rovelog_export::ndjson;
 
@@ -119,8 +119,8 @@ impl<'a> Records<'a> {
     /// Writes one record.
     pub(crate) fn write(&mut self, record: &Record<'_>) -> Result<(), Failure> {
         let further = self.derived.of(record)?;
-        let rendered = self.render.records(std::slice::from_ref(record), &further)?;
-        self.put(rendered)
+        let rendered = self.render.records(std::slice::from_ref(record), &further, Vec::new())?;
+        self.put(rendered, &Spare::default())
     }
 
     /// Writes all records of a log, with several threads; with one, if fields are added, whose values
@@ -139,27 +139,32 @@ impl<'a> Records<'a> {
             return Ok(());
         }
         let render = self.render.again();
+        let spare: Spare<Vec<u8>> = Spare::default();
         parallel::in_order(
             context.jobs(),
             || render.again(),
-            |render, records: Vec<Record<'_>>| render.records(&records, &[]),
+            |render, records: Vec<Record<'_>>| render.records(&records, &[], spare.take()),
             |push| {
                 ndjson::batches(records, &mut |batch| {
-                    batch.last().into_iter().for_each(|record| context.progress.at(record.offset));
+                    if let Some(record) = batch.last() {
+                        context.progress.at(record.offset);
+                    }
                     push(batch)
                 })
             },
-            |rendered| self.put(rendered?),
+            |rendered| self.put(rendered?, &spare),
         )
     }
 
     /// Writes rendered records, and what there is to say about them.
-    fn put(&mut self, rendered: Rendered) -> Result<(), Failure> {
-        let Rendered { text, lost, raw, failure } = rendered;
+    fn put(&mut self, rendered: Rendered, spare: &Spare<Vec<u8>>) -> Result<(), Failure> {
+        let Rendered { mut text, lost, raw, failure } = rendered;
         let comma = if self.render.format == Format::Json && !self.started { COMMA.len() } else { 0 };
         self.started |= !text.is_empty();
         self.out.write_all(text.get(comma..).unwrap_or_default())?;
         self.out.end_record()?;
+        text.clear();
+        spare.keep(text);
         for text in lost {
             self.context.notices.warn("records cannot be decoded", &text);
             self.status = Status::Lost;
@@ -240,8 +245,13 @@ impl<'a> Render<'a> {
     }
 
     /// Returns the text of records with these further fields, which only one record can have.
-    fn records(&mut self, records: &[Record<'_>], further: &Further) -> Result<Rendered, Failure> {
-        let mut rendered = Rendered::default();
+    fn records(
+        &mut self,
+        records: &[Record<'_>],
+        further: &Further,
+        text: Vec<u8>,
+    ) -> Result<Rendered, Failure> {
+        let mut rendered = Rendered { text, ..Rendered::default() };
         if self.format == Format::Csv {
             let mut csv = csv::Writer::from_writer(std::mem::take(&mut rendered.text));
             for record in records {

@@ -140,8 +140,11 @@ impl<K> Plan<K> {
 /// The plans of the topics of a log, each compiled at the first record of its topic.
 #[derive(Debug)]
 pub struct Plans<K> {
-    by_topic: Vec<Option<(Arc<Layout>, Arc<Plan<K>>)>>,
+    by_topic: Vec<Option<Known<K>>>,
 }
+
+/// A layout and its plan.
+type Known<K> = (Arc<Layout>, Arc<Plan<K>>);
 
 impl<K> Default for Plans<K> {
     fn default() -> Self {

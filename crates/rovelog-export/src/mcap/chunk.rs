@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use ::mcap::records::{ChunkHeader, MessageHeader, MessageIndexEntry, op};
+use rovelog::core::parallel;
 use zstd::bulk::Compressor;
 
 use super::options::McapCompression;
@@ -46,6 +47,28 @@ impl Chunk {
     }
 }
 
+/// Chunks and buffers that were used before.
+#[derive(Default)]
+pub(super) struct Spare {
+    pub(super) chunks: parallel::Spare<Chunk>,
+    buffers: parallel::Spare<Vec<u8>>,
+}
+
+impl Spare {
+    fn keep_chunk(&self, mut chunk: Chunk) {
+        chunk.records.clear();
+        chunk.times = None;
+        chunk.index.iter_mut().for_each(Vec::clear);
+        self.chunks.keep(chunk);
+    }
+
+    /// Keeps a buffer for another chunk.
+    pub(super) fn keep(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.buffers.keep(buffer);
+    }
+}
+
 /// Compresses chunks; one for each thread.
 pub(super) enum Packer {
     None,
@@ -71,15 +94,20 @@ impl Packer {
         })
     }
 
-    pub(super) fn pack(&mut self, chunk: Chunk) -> Result<Packed, ExportError> {
-        let Chunk { records, times, index } = chunk;
-        let (message_start_time, message_end_time) = times.unwrap_or((0, 0));
+    pub(super) fn pack(&mut self, mut chunk: Chunk, spare: &Spare) -> Result<Packed, ExportError> {
+        let (message_start_time, message_end_time) = chunk.times.unwrap_or((0, 0));
+        let records = &mut chunk.records;
         let uncompressed_size = records.len() as u64;
-        let uncompressed_crc = crc32fast::hash(&records);
+        let uncompressed_crc = crc32fast::hash(records);
         let (compression, data) = match self {
-            Self::None => ("", records),
-            Self::Lz4 => ("lz4", lz4(&records)?),
-            Self::Zstd(compressor) => ("zstd", compressor.compress(&records)?),
+            Self::None => ("", std::mem::replace(records, spare.buffers.take())),
+            Self::Lz4 => ("lz4", lz4(records, spare.buffers.take())?),
+            Self::Zstd(compressor) => {
+                let mut data = spare.buffers.take();
+                data.reserve(zstd::zstd_safe::compress_bound(records.len()));
+                compressor.compress_to_buffer(records, &mut data)?;
+                ("zstd", data)
+            }
         };
         let header = ChunkHeader {
             message_start_time,
@@ -89,30 +117,31 @@ impl Packer {
             compression: compression.to_owned(),
             compressed_size: data.len() as u64,
         };
-        let (index, index_offsets) = message_index(&index);
+        let (index, index_offsets) = message_index(&chunk.index, spare.buffers.take());
+        spare.keep_chunk(chunk);
         Ok(Packed { header, data, index, index_offsets })
     }
 }
 
 /// Returns a frame of LZ4.
-fn lz4(records: &[u8]) -> Result<Vec<u8>, ExportError> {
+fn lz4(records: &[u8], out: Vec<u8>) -> Result<Vec<u8>, ExportError> {
     use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
     let info = FrameInfo::new().block_size(BlockSize::Max1MB).block_mode(BlockMode::Independent);
-    let mut encoder = FrameEncoder::with_frame_info(info, Vec::with_capacity(records.len() / 2));
+    let mut encoder = FrameEncoder::with_frame_info(info, out);
     encoder.write_all(records)?;
     encoder.finish().map_err(|error| ExportError::Format(error.to_string()))
 }
 
 /// Returns a record for each channel with messages.
-fn message_index(index: &[Vec<MessageIndexEntry>]) -> (Vec<u8>, Vec<(u16, u64)>) {
-    let (mut records, mut offsets) = (Vec::new(), Vec::new());
+fn message_index(index: &[Vec<MessageIndexEntry>], mut records: Vec<u8>) -> (Vec<u8>, Vec<(u16, u64)>) {
+    let mut offsets = Vec::new();
+    records.reserve(index.iter().map(|entries| 16 * entries.len() + 15).sum());
     for (channel, entries) in (0u16..).zip(index).filter(|(_, entries)| !entries.is_empty()) {
         offsets.push((channel, records.len() as u64));
         let bytes = 16 * entries.len();
         records.push(op::MESSAGE_INDEX);
         records.extend_from_slice(&(6 + bytes as u64).to_le_bytes());
         records.extend_from_slice(&channel.to_le_bytes());
-        // The number of channels limits a chunk, so that an index has less than 4 GiB.
         records.extend_from_slice(&u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes());
         for MessageIndexEntry { log_time, offset } in entries {
             records.extend_from_slice(&log_time.to_le_bytes());

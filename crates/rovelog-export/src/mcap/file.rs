@@ -8,12 +8,13 @@ use ::mcap::records::MessageHeader;
 use rovelog::core::layout::Plans;
 use rovelog::{AnyLog, Record, Topic, Value};
 
+use super::chunk::Spare;
 use super::encode::{Message, Tag, tag};
 use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::output::{Messages, Part, Summary};
 use super::types;
 use crate::provenance::name_and_instance;
-use crate::{ExportError, Exported, Loss, TimeBase};
+use crate::{ExportError, Exported, Loss, Provenance, TimeBase};
 
 /// Counts of a topic's records, by outcome.
 #[derive(Clone, Default)]
@@ -56,12 +57,13 @@ impl<'a> File<'a> {
     pub(super) fn new(
         log: &'a AnyLog,
         extras: &dyn Extras,
+        spare: &'a Spare,
         push: &'a mut (dyn FnMut(Part) -> Result<(), ExportError> + 'a),
     ) -> Self {
         let topics = log.topics().len();
         Self {
             log,
-            writer: Messages::new(push),
+            writer: Messages::new(spare, push),
             plans: Plans::default(),
             base: TimeBase::of(&**log),
             package: extras.profile(),
@@ -74,6 +76,14 @@ impl<'a> File<'a> {
             unplaced: BTreeMap::new(),
             messages: 0,
         }
+    }
+
+    /// Writes what is known of the log, its source and the settings that were inferred.
+    pub(super) fn facts(&mut self, provenance: &Provenance, extras: &dyn Extras) -> Result<(), ExportError> {
+        let facts = provenance.facts(&**self.log).into_iter().map(|(k, v)| (k.to_owned(), v));
+        self.writer.metadata("rovelog", facts.collect())?;
+        let info = extras.info();
+        if info.is_empty() { Ok(()) } else { self.writer.metadata("info", info) }
     }
 
     pub(super) fn tally(&mut self, topic: &Topic) -> &mut Tally {
@@ -166,12 +176,11 @@ impl<'a> File<'a> {
         }
         data.bytes.clear();
         let owned;
-        let value = match value {
-            Some(value) => value,
-            None => {
-                owned = record.value()?;
-                &owned
-            }
+        let value = if let Some(value) = value {
+            value
+        } else {
+            owned = record.value()?;
+            &owned
         };
         types::encode(value, &mut data.bytes);
         data.nulls = nulls(value);

@@ -27,7 +27,7 @@ pub use options::{McapCompression, McapOptions, RosForm, VelodyneOptions};
 use rovelog::core::parallel::in_order;
 use rovelog::{AnyLog, Select};
 
-use self::chunk::Packer;
+use self::chunk::{Packer, Spare};
 use self::extras::{Carried, Extras};
 use self::file::{Encoded, File};
 use self::output::{Output, Part, Summary, Written};
@@ -62,18 +62,21 @@ fn write_all(
         AnyLog::Rld(reader) => Box::new(rld::Rld::new(reader, select, options)?),
         _ => Box::new(plain::Plain::new(log, options)),
     };
-    let mut output = Output::new(extras.profile(), out)?;
+    let spare = Spare::default();
+    let mut output = Output::new(extras.profile(), &spare, out)?;
     let mut done = None;
     in_order(
         options.jobs,
         || Packer::new(options.compression),
         |packer, part| match (part, packer) {
             (Part::Metadata(metadata), _) => Ok(Written::Metadata(metadata)),
-            (Part::Chunk(chunk), Ok(packer)) => packer.pack(chunk).map(Written::Chunk),
+            (Part::Chunk(chunk), Ok(packer)) => packer.pack(chunk, &spare).map(Written::Chunk),
             (Part::Chunk(_), Err(error)) => Err(ExportError::Format(error.to_string())),
         },
         |push| {
-            done = Some(messages(log, select, options, provenance, &mut *extras, push, progress)?);
+            let mut file = File::new(log, &*extras, &spare, push);
+            file.facts(provenance, &*extras)?;
+            done = Some(messages(log, select, options, file, &mut *extras, progress)?);
             Ok(())
         },
         |written: Result<Written, ExportError>| output.part(written?),
@@ -81,28 +84,20 @@ fn write_all(
     let Some((done, summary)) = done else {
         return Err(ExportError::Format("the messages have no end".to_owned()));
     };
-    output.finish(summary)?;
+    output.finish(&summary)?;
     Ok(done)
 }
 
-/// Makes the messages of the file, and hands them on as chunks.
+/// Writes all messages.
 fn messages(
     log: &AnyLog,
     select: &Select,
     options: &McapOptions,
-    provenance: &Provenance,
+    mut file: File<'_>,
     extras: &mut dyn Extras,
-    push: &mut dyn FnMut(Part) -> Result<(), ExportError>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Exported<()>, Summary), ExportError> {
     let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
-    let mut file = File::new(log, extras, push);
-    let facts = provenance.facts(&**log).into_iter().map(|(k, v)| (k.to_owned(), v));
-    file.writer.metadata("rovelog", facts.collect())?;
-    let info = extras.info();
-    if !info.is_empty() {
-        file.writer.metadata("info", info)?;
-    }
     let mut extra_messages = extras.messages();
     extra_messages.retain(|extra| select.keeps_time(extra.nanos));
     extra_messages.sort_by_key(|extra| extra.nanos);

@@ -9,7 +9,7 @@ use ::mcap::records::{
 };
 use binrw::{BinWrite, Endian};
 
-use super::chunk::{Chunk, FULL, Packed};
+use super::chunk::{Chunk, FULL, Packed, Spare};
 use crate::ExportError;
 
 /// A piece of the file, in its order.
@@ -28,6 +28,7 @@ pub(super) enum Written {
 pub(super) struct Messages<'a> {
     push: &'a mut (dyn FnMut(Part) -> Result<(), ExportError> + 'a),
     chunk: Chunk,
+    spare: &'a Spare,
     summary: Summary,
     schemas: HashMap<(String, &'static str, Vec<u8>), u16>,
     channels: HashMap<(u16, String, String, BTreeMap<String, String>), u16>,
@@ -46,10 +47,14 @@ pub(super) struct Summary {
 }
 
 impl<'a> Messages<'a> {
-    pub(super) fn new(push: &'a mut (dyn FnMut(Part) -> Result<(), ExportError> + 'a)) -> Self {
+    pub(super) fn new(
+        spare: &'a Spare,
+        push: &'a mut (dyn FnMut(Part) -> Result<(), ExportError> + 'a),
+    ) -> Self {
         Self {
             push,
-            chunk: Chunk::default(),
+            chunk: spare.chunks.take(),
+            spare,
             summary: Summary { counts: vec![0], ..Summary::default() },
             schemas: HashMap::new(),
             channels: HashMap::new(),
@@ -127,7 +132,8 @@ impl<'a> Messages<'a> {
         if self.chunk.records.is_empty() {
             return Ok(());
         }
-        (self.push)(Part::Chunk(std::mem::take(&mut self.chunk)))
+        let next = self.spare.chunks.take();
+        (self.push)(Part::Chunk(std::mem::replace(&mut self.chunk, next)))
     }
 
     /// Hands on the last chunk. Returns what is known of all messages.
@@ -140,6 +146,7 @@ impl<'a> Messages<'a> {
 /// The output, and what its end says about its parts.
 pub(super) struct Output<'a> {
     out: &'a mut dyn Write,
+    spare: &'a Spare,
     at: u64,
     crc: crc32fast::Hasher,
     chunks: Vec<ChunkIndex>,
@@ -147,9 +154,9 @@ pub(super) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(profile: &str, out: &'a mut dyn Write) -> Result<Self, ExportError> {
+    pub(super) fn new(profile: &str, spare: &'a Spare, out: &'a mut dyn Write) -> Result<Self, ExportError> {
         let crc = crc32fast::Hasher::new();
-        let mut output = Self { out, at: 0, crc, chunks: Vec::new(), metadata: Vec::new() };
+        let mut output = Self { out, spare, at: 0, crc, chunks: Vec::new(), metadata: Vec::new() };
         let library = concat!("rovelog ", env!("CARGO_PKG_VERSION")).to_owned();
         let mut start = ::mcap::MAGIC.to_vec();
         put(op::HEADER, &bytes(&Header { profile: profile.to_owned(), library })?, &mut start);
@@ -198,12 +205,14 @@ impl<'a> Output<'a> {
             compressed_size: header.compressed_size,
             uncompressed_size: header.uncompressed_size,
         });
+        self.spare.keep(data);
+        self.spare.keep(index);
         Ok(())
     }
 
     /// Writes the end of the file.
-    pub(super) fn finish(self, summary: Summary) -> Result<(), ExportError> {
-        let Self { out, at, crc, chunks, metadata } = self;
+    pub(super) fn finish(self, summary: &Summary) -> Result<(), ExportError> {
+        let Self { out, at, crc, chunks, metadata, .. } = self;
         let mut end = Vec::new();
         put(op::DATA_END, &bytes(&DataEnd { data_section_crc: crc.finalize() })?, &mut end);
         let data_end = end.len();

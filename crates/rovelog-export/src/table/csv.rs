@@ -11,7 +11,7 @@ use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use rovelog::core::parallel::{Jobs, in_order};
+use rovelog::core::parallel::{Jobs, Spare, in_order};
 
 use super::options::Dialect;
 use super::sink::{Job, Out};
@@ -56,6 +56,7 @@ pub(super) fn write(
     losses: &mut Vec<Loss>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Vec<u64>, ExportError> {
+    let spare: Spare<Vec<u8>> = Spare::default();
     let mut counts = Vec::new();
     let (mut outs, mut rows) = (Vec::new(), Vec::new());
     for Csv { out, rows: how, topic, odd_chars } in tables {
@@ -66,7 +67,7 @@ pub(super) fn write(
         jobs,
         Numbers::default,
         |numbers, (table, batch): (usize, RecordBatch)| {
-            let mut text = Vec::new();
+            let mut text = spare.take();
             let odd = rows[table].write(&batch, numbers, &mut text);
             odd.map(|odd| (table, text, odd))
         },
@@ -75,10 +76,13 @@ pub(super) fn write(
             Ok(())
         },
         |written| {
-            let (table, text, odd) = written?;
+            let (table, mut text, odd) = written?;
             let (out, _, odd_chars) = &mut outs[table];
             *odd_chars += odd;
-            Ok::<_, ExportError>(out.write_all(&text)?)
+            out.write_all(&text)?;
+            text.clear();
+            spare.keep(text);
+            Ok::<_, ExportError>(())
         },
     )?;
     for (_, topic, odd_chars) in outs.iter().filter(|(.., odd_chars)| *odd_chars > 0) {

@@ -65,7 +65,9 @@ impl Topics<'_> {
             }
         };
         let mut tables = vec![None; log.topics().len()];
-        ids.iter().enumerate().for_each(|(table, id)| tables[id.index()] = Some(table));
+        for (table, id) in ids.iter().enumerate() {
+            tables[id.index()] = Some(table);
+        }
         // Topics that need sorting are read separately, window by window.
         let whole = ids.iter().filter(|id| !order.needs_sorting(**id));
         select.topics = Some(whole.map(|id| log.topics()[id.index()].name.clone()).collect());
