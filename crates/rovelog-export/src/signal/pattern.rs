@@ -7,6 +7,7 @@ const MOST: usize = 10_000;
 /// A pattern for names of topics and fields.
 #[derive(Clone, Debug)]
 pub struct Pattern {
+    text: String,
     /// One pattern for each choice of the lists, with `*` and `?` only.
     choices: Vec<String>,
 }
@@ -19,7 +20,12 @@ impl Pattern {
     pub fn new(text: &str) -> Result<Self, String> {
         let mut choices = Vec::new();
         expand(text.trim(), &mut choices)?;
-        Ok(Self { choices })
+        Ok(Self { text: text.to_owned(), choices })
+    }
+
+    /// Returns the pattern as it was read.
+    pub fn as_str(&self) -> &str {
+        &self.text
     }
 
     /// Returns whether it is the name of `field` or of something around it.
