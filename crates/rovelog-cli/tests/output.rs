@@ -185,7 +185,6 @@ runs! {
         "diff --help";
     errors:
         "info none.ulg",
-        "cat .",
         "info ../manifest.toml",
         "info encrypted-container.ulg",
         "info unknown-incompat-bit-1-of-byte-0.ulg",

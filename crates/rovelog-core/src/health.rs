@@ -300,11 +300,19 @@ pub fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Resul
         let times = times.ok_or_else(|| failed("a batch without times".to_owned()))?;
         times.as_primitive::<Int64Type>().iter().flatten().for_each(|nanos| pace.push(nanos));
     }
-    let rest = log.topics().iter().filter(|topic| topic.count > 0 && paces[topic.id.index()].count == 0);
+    // Topics without columns, and those whose records have several rows.
+    let rest = log.topics().iter().filter(|topic| {
+        let rows = paces[topic.id.index()].count;
+        topic.count > 0 && (rows == 0 || rows > topic.count)
+    });
     let rest: Vec<_> =
-        rest.filter(|topic| select.keeps_topic(topic)).map(|topic| topic.name.clone()).collect();
+        rest.filter(|topic| select.keeps_topic(topic)).map(|topic| (topic.id, topic.name.clone())).collect();
     if !rest.is_empty() {
-        let select = Select::topics(rest).between(select.start, select.end);
+        for (id, _) in &rest {
+            paces[id.index()] = Pace::default();
+        }
+        let names = rest.into_iter().map(|(_, name)| name);
+        let select = Select::topics(names).between(select.start, select.end);
         for record in log.records(&select) {
             let record = record?;
             if let Some(time) = record.time {
