@@ -18,6 +18,7 @@ pub trait Decode: Send + Sync {
 
     /// Returns the layout by which [`value`](Self::value) decodes the payload; `None` if it decodes
     /// otherwise, or not at all.
+    #[doc(hidden)]
     fn layout(&self, _topic: &Topic, _payload: &[u8]) -> Option<&Arc<Layout>> {
         None
     }

@@ -85,6 +85,7 @@ pub fn write(
 ///
 /// # Errors
 /// Returns an error if the log cannot be read, or `push` fails.
+#[doc(hidden)]
 pub fn batches<'a, E: From<rovelog::Error>>(
     records: impl Iterator<Item = rovelog::Result<Record<'a>>>,
     push: &mut dyn FnMut(Vec<Record<'a>>) -> Result<(), E>,
@@ -107,6 +108,7 @@ pub fn batches<'a, E: From<rovelog::Error>>(
 }
 
 /// The time of a line.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Time<'a> {
     /// Not known.
@@ -118,6 +120,7 @@ pub enum Time<'a> {
 }
 
 /// Writes the parts of lines; for all records of a log.
+#[doc(hidden)]
 #[derive(Default)]
 pub struct Lines {
     numbers: Numbers,
@@ -172,7 +175,8 @@ impl Lines {
         let start = out.len();
         out.push(b'{');
         let mut json = Json { numbers: &mut self.numbers, out };
-        if self.plans.run(record, &mut key, &mut json) {
+        let topic = record.topic.id;
+        if self.plans.run(topic, record.layout(), &record.payload, &mut key, &mut json) {
             out.push(b'}');
             return Ok(());
         }

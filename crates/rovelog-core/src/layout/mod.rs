@@ -15,6 +15,7 @@ mod value;
 
 pub use encode::Misfit;
 pub use measure::Fit;
+#[doc(hidden)]
 pub use plan::{At, Leaf, Plan, Plans, Visit};
 pub use row::{Place, Row};
 pub use scalar::{Number, encode_scalar, scalar_of, scalar_value};

@@ -10,7 +10,7 @@ use super::types::{Element, Encoding, Layout, Len};
 use super::value::{DecodeError, MAX_VALUES, length, text};
 use crate::text::up_to_nul;
 use crate::wire::U32Le;
-use crate::{Field, Record, Scalar};
+use crate::{Field, Scalar, TopicId};
 
 /// Output of the fields of records. `K` is what the output prepared for a field: its name as JSON,
 /// its number as protobuf has it.
@@ -153,17 +153,18 @@ impl<K> Default for Plans<K> {
 }
 
 impl<K> Plans<K> {
-    /// Visits the fields of a record; `key` prepares them as [`Plan::new`] says. Returns whether
-    /// that was possible: if not, what was visited is to be dropped, and
-    /// [`Record::value`] says what the record is.
+    /// Visits the fields of a record of a topic, which is decoded by `layout`; `key` prepares them as
+    /// [`Plan::new`] says. Returns whether that was possible: if not, what was visited is to be
+    /// dropped, and the value of the record says what it is.
     pub fn run(
         &mut self,
-        record: &Record<'_>,
+        topic: TopicId,
+        layout: Option<&Arc<Layout>>,
+        record: &[u8],
         key: &mut impl FnMut(usize, &Field) -> K,
         visit: &mut impl Visit<K>,
     ) -> bool {
-        let Some(layout) = record.layout() else { return false };
-        let topic = record.topic.id.index();
+        let (Some(layout), topic) = (layout, topic.index()) else { return false };
         if self.by_topic.len() <= topic {
             self.by_topic.resize_with(topic + 1, || None);
         }
@@ -172,7 +173,7 @@ impl<K> Plans<K> {
         if slot.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, layout)) {
             *slot = Some((Arc::clone(layout), Plan::new(layout, key)));
         }
-        slot.as_ref().is_some_and(|(_, plan)| plan.run(&record.payload, visit).is_ok())
+        slot.as_ref().is_some_and(|(_, plan)| plan.run(record, visit).is_ok())
     }
 }
 

@@ -180,7 +180,9 @@ mod tests {
             let mut plans = Plans::default();
             for record in log.records(&Select::all()).flatten().step_by(3) {
                 let mut message = Vec::new();
-                if !plans.run(&record, &mut tag, &mut Message::new(&mut message)) {
+                let mut out = Message::new(&mut message);
+                let topic = record.topic.id;
+                if !plans.run(topic, record.layout(), &record.payload, &mut tag, &mut out) {
                     continue;
                 }
                 let mut want = Vec::new();

@@ -171,7 +171,9 @@ impl<'a> File<'a> {
     ) -> rovelog::Result<()> {
         data.bytes.clear();
         data.nulls = 0;
-        if self.plans.run(record, &mut tag, &mut Message::new(&mut data.bytes)) {
+        let mut message = Message::new(&mut data.bytes);
+        let topic = record.topic.id;
+        if self.plans.run(topic, record.layout(), &record.payload, &mut tag, &mut message) {
             return Ok(());
         }
         data.bytes.clear();
