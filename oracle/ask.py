@@ -47,7 +47,7 @@ def run(binary, *args):
 def table(binary, log, folder, *options):
     out = Path(folder, "out.arrow")
     run(binary, "export", "-q", log, "-o", out, "--force", *options)
-    return pl.read_ipc(out, memory_map=False)
+    return pl.read_ipc(out)
 
 
 def numeric(frame):

@@ -7,8 +7,6 @@ mod common;
 
 use common::{runs, snapshot};
 
-const RICH: &str = "one-topic+multi-id+sync+dropout+texts+appended.ulg";
-
 runs! {
     in "ulog";
     signals_ulog:
@@ -56,9 +54,9 @@ runs! {
 runs! {
     in "rosbag";
     signals_rosbag:
-        "cat robot.bag --fields 'orientation.yaw,norm(angular_velocity)'",
-        "cat robot.bag --fields 'deg(orientation.roll)' -f ndjson",
-        "events robot.bag '/chatter.data changes'",
+        "cat robot.bag --topics /fix --fields 'latitude,deg(rad(longitude))'",
+        "export robot.bag --to csv --on /fix --join /camera --fields 'latitude,north=latitude-48'",
+        "events robot.bag 'latitude > 0' '/fix.header.seq changes'",
         "plot robot.bag header";
 }
 
