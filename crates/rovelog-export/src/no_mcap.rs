@@ -5,7 +5,7 @@ mod options;
 
 use std::io::Write;
 
-pub use options::{McapOptions, RosForm, VelodyneOptions};
+pub use options::{McapCompression, McapOptions, RosForm, VelodyneOptions};
 use rovelog::{AnyLog, Select};
 
 use crate::{ExportError, Exported, Provenance};

@@ -305,10 +305,10 @@ impl<'a> Render<'a> {
             if self.format == Format::Json {
                 out.extend_from_slice(COMMA);
             }
-            let start = out.len();
+            let inside = out.len() + 1;
             self.times.head(record, &plan.name, &mut self.lines, out);
             if let (Format::Ndjson, Some(key)) = (self.format, &self.log.key) {
-                out.splice(start + 1..start + 1, key.bytes());
+                out.splice(inside..inside, key.bytes());
             }
             // Records with all of their fields are written straight from their bytes.
             if further.is_empty() && plan.is_whole(record) {
