@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{runs, snapshot};
+use common::runs;
 
 runs! {
     in "ulog";
