@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod browser;
 mod corpus;
 mod damage;
 mod hostile;
@@ -66,6 +67,11 @@ const TASKS: &[Task] = &[
         "lake",
         lake::command,
         "the data source on Spark (two executors, killed) and Sail, lakes as Delta tables; needs Java 17",
+    ),
+    (
+        "screenshots",
+        browser::screenshots,
+        "the pictures of docs/guide/see.md, in docs/pictures; needs Chromium and the real logs",
     ),
     ("help", help, "print this list"),
 ];

@@ -11,6 +11,7 @@
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
 //! - [`plot`]: signals over time, for a terminal, as SVG, PNG and PDF;
 //! - [`report`]: a log, or a plot, as one HTML page;
+//! - [`page`]: scripts and styles of these pages;
 //! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`;
 //! - [`pcap`]: Velodyne packets as a network capture.
 //!
@@ -27,7 +28,7 @@ pub mod logger_csv;
 #[cfg_attr(not(feature = "mcap"), path = "no_mcap.rs")]
 pub mod mcap;
 pub mod ndjson;
-mod page;
+pub mod page;
 pub mod pcap;
 pub mod picture;
 pub mod plot;

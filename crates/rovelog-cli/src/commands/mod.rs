@@ -29,6 +29,7 @@ mod topics;
 mod track;
 mod ulog;
 mod vel;
+mod view;
 
 use clap::Subcommand;
 
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     Track(track::Args),
     Plot(plot::Args),
     Report(report::Args),
+    View(view::Args),
     Bag(bag::Args),
     Rld(rld::Args),
     Ulog(ulog::Args),
@@ -110,6 +112,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Track(args) => track::run(&args, context),
         Command::Plot(args) => plot::run(&args, context),
         Command::Report(args) => report::run(&args, context),
+        Command::View(args) => view::run(&args, context),
         Command::Bag(args) => bag::run(&args, context),
         Command::Rld(args) => rld::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),

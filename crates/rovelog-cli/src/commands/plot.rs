@@ -282,7 +282,10 @@ fn signal(log: &AnyLog, text: &str) -> Result<Vec<Signal>, Failure> {
         let name = text.split('.').next().unwrap_or(text);
         return Err(unknown_topic(name, log.topics()));
     };
-    let there = plot::numeric_fields(&**log, topic);
+    let mut there = plot::numeric_fields(&**log, topic);
+    if field.contains('(') {
+        there = plot::derived_fields(&**log, &there);
+    }
     let regex = glob(field).map_err(Failure::usage)?;
     let fields: Vec<_> = there.iter().filter(|name| regex.is_match(name)).cloned().collect();
     if fields.is_empty() {

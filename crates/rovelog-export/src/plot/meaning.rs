@@ -5,7 +5,7 @@ use rovelog::ulog_format::px4::Mode;
 use rovelog::{LogReader, Topic};
 
 /// Names of states by value.
-type Names = &'static [(i64, &'static str)];
+pub(super) type Names = &'static [(i64, &'static str)];
 
 const fn mode(nav_state: u8, old: bool) -> (i64, &'static str) {
     let name = match (Mode { nav_state, old }).name() {

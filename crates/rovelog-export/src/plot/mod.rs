@@ -7,8 +7,10 @@
 //! PNG and PDF are made of the SVG, with an embedded font, and need the feature `pictures`.
 
 mod axis;
+mod derived;
 mod meaning;
 mod model;
+mod pyramid;
 #[cfg_attr(not(feature = "pictures"), path = "no_raster.rs")]
 mod raster;
 mod series;
@@ -22,8 +24,9 @@ use std::io::Write;
 
 pub(crate) use axis::short;
 pub use model::{Band, Panel, Picture, Plot, Theme};
+pub use pyramid::Overview;
 pub(crate) use series::{Look, Thin, numbers};
-pub use series::{Series, Signal, measured_fields, numeric_fields, read};
+pub use series::{Series, Signal, derived_fields, measured_fields, numeric_fields, read};
 pub use terminal::terminal;
 
 use crate::ExportError;

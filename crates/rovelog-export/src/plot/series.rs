@@ -13,6 +13,7 @@ use arrow_schema::DataType;
 use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
+use super::derived::{self, Derived};
 use super::meaning;
 use crate::ExportError;
 use crate::leaf::{Leaf, Names, leaves};
@@ -61,14 +62,6 @@ impl Series {
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         let count = points.len() as u64;
         Self { name: name.into(), unit: None, count, points, look: Look::Line, names: &[] }
-    }
-
-    pub(crate) fn is_step(&self) -> bool {
-        self.look != Look::Line
-    }
-
-    pub(crate) fn is_lane(&self) -> bool {
-        self.look == Look::Lane
     }
 
     /// Chooses how the values are drawn: on/off signals and states with names as lanes, small
@@ -160,19 +153,78 @@ pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     fields
 }
 
+/// Returns the names of what can be computed of a topic's fields, those of [`numeric_fields`]:
+/// `roll(q)`, `norm(accel)`, and of power logs `power(1)`. [`read`] takes them as fields.
+pub fn derived_fields(log: &dyn LogReader, fields: &[String]) -> Vec<String> {
+    derived::names(fields, log.format().id == "rld")
+}
+
 fn drawable(leaf: &Leaf) -> bool {
     leaf.data_type.is_integer() || leaf.data_type.is_floating() || leaf.data_type == DataType::Boolean
 }
 
-/// One column of pixels: the first, minimum, maximum and last value, with their times.
+/// Takes the values of a signal, with their times in nanoseconds of the log's clock.
+pub(super) trait Sink {
+    fn push(&mut self, time: i64, value: f64);
+}
+
+/// One column of pixels, or a block of values: the first, minimum, maximum and last value, with
+/// their times.
 #[derive(Clone, Copy)]
-struct Column {
+pub(super) struct Column {
     first: (i64, f64),
     min: (i64, f64),
     max: (i64, f64),
     last: (i64, f64),
     /// True if it contains NaN.
     broken: bool,
+}
+
+impl Column {
+    pub(super) fn new(time: i64, value: f64) -> Self {
+        let here = (time, value);
+        Self { first: here, min: here, max: here, last: here, broken: !value.is_finite() }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, time: i64, value: f64) {
+        let here = (time, value);
+        if time < self.first.0 {
+            self.first = here;
+        }
+        if time >= self.last.0 {
+            self.last = here;
+        }
+        if !value.is_finite() {
+            self.broken = true;
+            return;
+        }
+        if value < self.min.1 || self.min.1.is_nan() {
+            self.min = here;
+        }
+        if value > self.max.1 || self.max.1.is_nan() {
+            self.max = here;
+        }
+    }
+
+    /// Returns the column of the values of both.
+    pub(super) fn join(mut self, after: Self) -> Self {
+        for (time, value) in [after.first, after.min, after.max, after.last] {
+            self.push(time, value);
+        }
+        self.broken |= after.broken;
+        self
+    }
+
+    /// Returns its first and its last time.
+    pub(super) fn span(&self) -> (i64, i64) {
+        (self.first.0, self.last.0)
+    }
+
+    /// Returns whether some of its time is in a span.
+    pub(super) fn overlaps(&self, (start, end): (i64, i64)) -> bool {
+        self.first.0 <= end && self.last.0 >= start
+    }
 }
 
 /// Reduction of one signal.
@@ -194,46 +246,41 @@ impl Thin {
 
     #[inline]
     pub(crate) fn push(&mut self, time: i64, value: f64) {
-        let Some(after) = time.checked_sub(self.start).and_then(|after| u64::try_from(after).ok()) else {
-            return;
-        };
-        let Some(number) = usize::try_from(after / self.step).ok().filter(|number| *number < self.width)
-        else {
-            return;
-        };
+        let Some(number) = self.number(time) else { return };
         self.count += 1;
-        let here = (time, value);
-        // Nearly always the last one, or the next.
-        let found = match self.columns.last() {
+        match self.place(number) {
+            Ok(at) => self.columns[at].1.push(time, value),
+            Err(at) => self.columns.insert(at, (number, Column::new(time, value))),
+        }
+    }
+
+    /// Adds a block of values by its extremes; they may be in several columns.
+    pub(super) fn add(&mut self, block: &Column) {
+        for (time, value) in [block.first, block.min, block.max, block.last] {
+            self.push(time, value);
+        }
+        let first = self.number(block.first.0).or_else(|| self.number(block.last.0));
+        if let Some(Ok(at)) = first.filter(|_| block.broken).map(|number| self.place(number)) {
+            self.columns[at].1.broken = true;
+        }
+    }
+
+    /// Returns the number of the column of a time.
+    #[inline]
+    fn number(&self, time: i64) -> Option<usize> {
+        let after = u64::try_from(time.checked_sub(self.start)?).ok()?;
+        usize::try_from(after / self.step).ok().filter(|number| *number < self.width)
+    }
+
+    /// Finds a column by its number. Nearly always it is the last one, or the next.
+    #[inline]
+    fn place(&self, number: usize) -> Result<usize, usize> {
+        match self.columns.last() {
             Some((last, _)) if *last == number => Ok(self.columns.len() - 1),
             Some((last, _)) if *last > number => {
                 self.columns.binary_search_by_key(&number, |(number, _)| *number)
             }
             _ => Err(self.columns.len()),
-        };
-        let column = match found {
-            Ok(at) => &mut self.columns[at].1,
-            Err(at) => {
-                let broken = !value.is_finite();
-                let column = Column { first: here, min: here, max: here, last: here, broken };
-                return self.columns.insert(at, (number, column));
-            }
-        };
-        if time < column.first.0 {
-            column.first = here;
-        }
-        if time >= column.last.0 {
-            column.last = here;
-        }
-        if !value.is_finite() {
-            column.broken = true;
-            return;
-        }
-        if value < column.min.1 || column.min.1.is_nan() {
-            column.min = here;
-        }
-        if value > column.max.1 || column.max.1.is_nan() {
-            column.max = here;
         }
     }
 
@@ -260,6 +307,13 @@ impl Thin {
     }
 }
 
+impl Sink for Thin {
+    #[inline]
+    fn push(&mut self, time: i64, value: f64) {
+        Self::push(self, time, value);
+    }
+}
+
 /// Reads signals between two times of the log's clock, reduced to `width` columns, in one pass over
 /// the log. Seconds count from `zero`. Rows without a time are left out. Returns the series in the
 /// order of the signals, `None` if the log has no such topic or field.
@@ -273,43 +327,115 @@ pub fn read(
     width: usize,
     zero: i64,
 ) -> Result<Vec<Option<Series>>, ExportError> {
+    let select = Select::all().between(Some(span.0), span.1.checked_add(1));
+    let found = collect(log, signals, &select, || Thin::new(span, width))?;
+    let series = |(described, thin): (Described, Thin)| described.series(thin.points(zero), thin.count);
+    Ok(found.into_iter().map(|found| found.map(series)).collect())
+}
+
+/// What is known of a signal without its values.
+pub(super) struct Described {
+    name: String,
+    unit: Option<String>,
+    data_type: DataType,
+    names: meaning::Names,
+}
+
+impl Described {
+    /// Returns the line through points.
+    pub(super) fn series(self, points: Vec<(f64, f64)>, count: u64) -> Series {
+        let mut series = Series::new(self.name, points);
+        (series.count, series.unit) = (count, self.unit);
+        series.choose_look(&self.data_type, self.names);
+        series
+    }
+}
+
+/// Where the values of a signal come from: one leaf, or several, of which they are computed.
+struct Source {
+    leaves: Vec<Leaf>,
+    derived: Option<Derived>,
+}
+
+impl Source {
+    fn of(field: &str, leaves: &HashMap<String, Leaf>) -> Option<Self> {
+        if let Some(leaf) = leaves.get(field) {
+            return Some(Self { leaves: vec![leaf.clone()], derived: None });
+        }
+        let (derived, of) = Derived::parse(field)?;
+        Some(Self { leaves: derived.leaves(of, leaves)?, derived: Some(derived) })
+    }
+
+    fn describe(&self, log: &dyn LogReader, topic: &Topic, field: &str) -> Described {
+        let first = &self.leaves[0];
+        let unit = first.field.metadata().get("unit").map(String::as_str);
+        let unit = unit.or_else(|| meaning::unit(log, topic, &first.name)).map(meaning::written);
+        let name = format!("{}.{field}", short(&topic.name));
+        if let Some(derived) = self.derived {
+            return Described { name, unit: derived.unit(unit), data_type: DataType::Float64, names: &[] };
+        }
+        let data_type = first.data_type.clone();
+        let unit = unit.filter(|_| data_type != DataType::Boolean);
+        Described { name, unit, names: meaning::names(log, topic, field), data_type }
+    }
+
+    /// Adds the values of a batch.
+    fn take(&self, batch: &RecordBatch, sink: &mut impl Sink) {
+        let bound: Vec<_> = self.leaves.iter().map(|leaf| leaf.bind(batch)).collect();
+        let values: Vec<_> = bound.iter().map(|bound| numbers(&bound.array)).collect();
+        let times = batch.column(0).as_primitive::<Int64Type>();
+        let mut parts = [f64::NAN; 4];
+        for row in (0..batch.num_rows()).filter(|row| times.is_valid(*row)) {
+            let value = |i: usize| bound[i].at(row).map_or(f64::NAN, |at| values[i][at]);
+            let value = match self.derived {
+                None => value(0),
+                Some(derived) => {
+                    (0..bound.len()).for_each(|i| parts[i] = value(i));
+                    derived.value(&parts)
+                }
+            };
+            sink.push(times.value(row), value);
+        }
+    }
+}
+
+/// Reads signals in one pass over the log, each into a sink. Rows without a time are left out.
+pub(super) fn collect<S: Sink>(
+    log: &dyn LogReader,
+    signals: &[Signal],
+    select: &Select,
+    sink: impl Fn() -> S,
+) -> Result<Vec<Option<(Described, S)>>, ExportError> {
     let mut by_topic: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, signal) in signals.iter().enumerate() {
         by_topic.entry(&signal.topic).or_default().push(i);
     }
+    let paths = |signal: &Signal| match Derived::parse(&signal.field) {
+        Some((derived, of)) => derived.paths(of),
+        None => vec![field_path(&signal.field)],
+    };
     let select = Select::topics(by_topic.keys().copied())
-        .between(Some(span.0), span.1.checked_add(1))
-        .with_fields(signals.iter().map(|signal| field_path(&signal.field)));
-    let mut found: Vec<Option<Series>> = vec![None; signals.len()];
-    // By topic: the signal, its index in a batch, and its reduction.
-    let mut thinned: BTreeMap<TopicId, Vec<(usize, Leaf, Thin)>> = BTreeMap::new();
+        .between(select.start, select.end)
+        .with_fields(signals.iter().flat_map(paths));
+    let mut found: Vec<Option<(Described, S)>> = signals.iter().map(|_| None).collect();
+    let mut sources: BTreeMap<TopicId, Vec<(usize, Source)>> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
         let schema = arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(&select)?);
         let leaves = leaves(&schema, Names::Bracket).into_iter().skip(1).filter(drawable);
         let leaves: HashMap<String, Leaf> = leaves.map(|leaf| (leaf.name.clone(), leaf)).collect();
         let wanted = by_topic.get(&*topic.name).or_else(|| by_topic.get(short(&topic.name)));
-        let of_topic = wanted.into_iter().flatten().filter_map(|i| {
-            let leaf = leaves.get(&signals[*i].field)?.clone();
-            Some((*i, leaf, Thin::new(span, width)))
-        });
-        thinned.insert(topic.id, of_topic.collect());
+        for i in wanted.into_iter().flatten() {
+            let Some(source) = Source::of(&signals[*i].field, &leaves) else { continue };
+            found[*i] = Some((source.describe(log, topic, &signals[*i].field), sink()));
+            sources.entry(topic.id).or_default().push((*i, source));
+        }
     }
     for item in log.batches(&select) {
         let (topic, batch) = item?;
-        for (_, leaf, thin) in thinned.get_mut(&topic).into_iter().flatten() {
-            take(&batch, leaf, thin);
-        }
-    }
-    for (topic, of_topic) in thinned {
-        let topic = &log.topics()[topic.index()];
-        for (i, leaf, thin) in of_topic {
-            let mut series = Series::new(format!("{}.{}", short(&topic.name), leaf.name), thin.points(zero));
-            series.count = thin.count;
-            let unit = leaf.field.metadata().get("unit").map(String::as_str);
-            let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
-            series.unit = unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written);
-            series.choose_look(&leaf.data_type, meaning::names(log, topic, &leaf.name));
-            found[i] = Some(series);
+        for (i, source) in sources.get(&topic).into_iter().flatten() {
+            if let Some((_, sink)) = &mut found[*i] {
+                source.take(&batch, sink);
+            }
         }
     }
     Ok(found)
@@ -318,18 +444,6 @@ pub fn read(
 /// Returns a topic's name without instance 0.
 fn short(topic: &str) -> &str {
     topic.strip_suffix("/0").unwrap_or(topic)
-}
-
-fn take(batch: &RecordBatch, leaf: &Leaf, thin: &mut Thin) {
-    let bound = leaf.bind(batch);
-    let values = numbers(&bound.array);
-    let times = batch.column(0).as_primitive::<Int64Type>();
-    for row in 0..batch.num_rows() {
-        if times.is_null(row) {
-            continue;
-        }
-        thin.push(times.value(row), bound.at(row).map_or(f64::NAN, |at| values[at]));
-    }
 }
 
 /// Returns the numeric and boolean values of a leaf; NaN for others.
