@@ -46,7 +46,7 @@ const rovelogPlots = (place, host) => {
         s.label = over ? `${s.name} (${name})` : s.name;
         found.push(s);
       });
-      if (!over && parts.some(s => !s)) plot.missing = plot.signals.filter((_, k) => !parts[k]);
+      if (!over) plot.missing = plot.signals.filter((_, k) => !parts[k]);
     }
     plot.loaded = { range, columns: columns / (range[1] - range[0]) };
     const before = plot.panel;

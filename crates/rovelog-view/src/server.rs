@@ -9,7 +9,7 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use rovelog_export::page;
 use rovelog_export::plot::{Signal, Theme};
 use serde_json::{Value, json};
@@ -62,23 +62,23 @@ pub(crate) fn run(listener: TcpListener, logs: Logs, token: &str, port: u16) -> 
 }
 
 fn router(shared: Arc<Shared>, token: &str) -> Router {
-    let mut pages = Router::new()
-        .route("/logs", get(list))
-        .route("/logs/{log}", get(log))
-        .route("/logs/{log}/row", get(row))
-        .route("/logs/{log}/signals", get(parts))
-        .route("/logs/{log}/events", get(events_of))
-        .route("/logs/{log}/track", get(track))
-        .route("/logs/{log}/sources", get(sources))
-        .route("/logs/{log}/image", get(image))
-        .route("/logs/{log}/cloud", get(cloud));
-    for (name, kind, text) in FILES {
+    let answers: [(&str, MethodRouter<Arc<Shared>>); 9] = [
+        ("logs", get(list)),
+        ("logs/{log}", get(log)),
+        ("logs/{log}/row", get(row)),
+        ("logs/{log}/signals", get(parts)),
+        ("logs/{log}/events", get(events_of)),
+        ("logs/{log}/track", get(track)),
+        ("logs/{log}/sources", get(sources)),
+        ("logs/{log}/image", get(image)),
+        ("logs/{log}/cloud", get(cloud)),
+    ];
+    let files = FILES.iter().map(|(name, kind, text)| {
         let answer = || async { ([(header::CONTENT_TYPE, *kind)], *text) };
-        pages = pages.route(&format!("/{name}"), get(answer));
-    }
-    // The page's own address ends with a slash, so that its files are found below the token.
-    let mut all = Router::new();
-    all = all.nest(&format!("/{token}/"), pages.clone()).nest(&format!("/{token}"), pages);
+        (*name, get(answer))
+    });
+    let add = |all: Router<_>, (path, answer): (&str, _)| all.route(&format!("/{token}/{path}"), answer);
+    let all = answers.into_iter().chain(files).fold(Router::new(), add);
     all.layer(middleware::from_fn_with_state(Arc::clone(&shared), guard)).with_state(shared)
 }
 

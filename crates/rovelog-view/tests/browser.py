@@ -150,6 +150,7 @@ def look(browser, rovelog, log, words, signal):
         other.drag_to(page.locator("#plots figure").last)
         page.wait_for_timeout(300)
         # A shared time axis: zoom by dragging in the first plot moves all.
+        page.evaluate("scrollTo(0, 0)")
         box = page.locator("#plots .u-over").first.bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 60)
         page.mouse.down()
@@ -258,7 +259,7 @@ def hostile(browser, rovelog):
             page.wait_for_function("document.querySelectorAll('#rows a').length === 2")
             for kind in (".ulg", ".bag"):
                 page.goto(address)
-                page.locator("#rows a").get_by_text(BAD + kind, exact=True).click()
+                page.locator("#rows a", has_text=BAD + kind).click()
                 page.wait_for_function("window.rovelogView && document.querySelectorAll('#tree li').length > 0")
                 drawn(page, page.locator("#plots figure").count())
                 if kind == ".ulg":

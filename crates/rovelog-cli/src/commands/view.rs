@@ -1,7 +1,13 @@
 //! `rovelog view`: a page in the browser to look around in logs.
 
+use std::io::Write as _;
+use std::path::Path;
+
+use rovelog_view::{View, ViewError, ViewOptions};
+
 use crate::context::{Context, Format};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, Status};
+use crate::need::format;
 
 const MORE: &str = "\
 A local page: a tree of topics and signals to search, plots with one cursor and zoom, messages, \
@@ -10,7 +16,7 @@ free port, with a random token in the address; it reads the given logs and write
 ends it.
 
 view needs the feature view: released binaries and the Python package have it; build it with \
-cargo install --path crates/rovelog-cli --features view.
+cargo install --path crates/rovelog-cli --features full.
 
 Examples:
   rovelog view flight.ulg
@@ -32,21 +38,7 @@ pub(crate) struct Args {
     no_open: bool,
 }
 
-#[cfg(not(feature = "view"))]
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    context.format(&[Format::Text])?;
-    let Args { logs: _, port: _, no_open: _ } = args;
-    Err(Failure::usage("this build of rovelog has no view")
-        .next("build with --features view, or write a page: rovelog report FILE -o report.html"))
-}
-
-#[cfg(feature = "view")]
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    use std::io::Write as _;
-    use std::path::Path;
-
-    use rovelog_view::{View, ViewError, ViewOptions};
-
     context.format(&[Format::Text])?;
     if let Some(address) = args.logs.iter().find(|log| rovelog::is_address(log)) {
         return Err(Failure::usage("view reads logs of this machine only")
@@ -55,7 +47,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let mut options = ViewOptions::default();
     options.read = context.options.clone();
-    options.format = crate::need::format(context).map(str::to_owned);
+    options.format = format(context).map(str::to_owned);
     options.port = args.port;
     let view = View::open(&args.logs, options).map_err(|error| match error {
         ViewError::Source(error) => {
@@ -75,5 +67,5 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     context.note("Ctrl-C ends the server");
     view.run().map_err(|error| Failure::failed(error.to_string()))?;
-    Ok(crate::failure::Status::Done)
+    Ok(Status::Done)
 }

@@ -1,16 +1,20 @@
 //! Overviews of whole signals: extremes of blocks of values, of blocks of blocks and so on, from
 //! which any part is drawn without reading the log again.
 
-use rovelog::LogReader;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rovelog::{LogReader, Select};
 
 use super::model::Panel;
-use super::series::{Column, Look, Series, Signal, Sink, Thin, collect};
+use super::series::{Column, Described, Look, Series, Signal, Sink, Thin, collect};
 use crate::ExportError;
-use rovelog::Select;
 
 /// Values in a block of the lowest level, and blocks in a block of the next.
 const BASE: usize = 256;
 const FACTOR: usize = 8;
+
+/// Bytes of a log that are read by one thread at a time.
+const PART: u64 = 32 << 20;
 
 /// Fewest blocks for each column of pixels: a block on the border of two columns is drawn in both.
 const FINE: usize = 2;
@@ -49,6 +53,15 @@ impl Pyramid {
         self.levels[0].extend(full.map(|(column, _)| column));
     }
 
+    /// Adds the values of the next part of the log.
+    fn append(&mut self, next: Self) {
+        let last = self.open.take();
+        self.keep(last);
+        self.count += next.count;
+        self.levels[0].extend(next.levels.into_iter().flatten());
+        self.open = next.open;
+    }
+
     fn finish(&mut self) {
         let last = self.open.take();
         self.keep(last);
@@ -85,6 +98,54 @@ impl Pyramid {
     }
 }
 
+/// Signals of a part of a log, in their order.
+type Part = Vec<Option<(Described, Pyramid)>>;
+
+/// Reads signals part by part, on all processors. Where parts start does not depend on the number
+/// of processors, so neither does the result.
+fn in_parts(log: &dyn LogReader, signals: &[Signal], bytes: u64) -> Result<Vec<Part>, ExportError> {
+    let parts = usize::try_from(log.info().size / bytes).unwrap_or(0).max(1);
+    let read = |part: usize| {
+        let mut select = Select::all();
+        if parts > 1 {
+            // Offsets of a compressed log go beyond its size.
+            let end = if part + 1 == parts { u64::MAX } else { (part as u64 + 1) * bytes };
+            select.blocks = Some(part as u64 * bytes..end);
+        }
+        collect(log, signals, &select, Pyramid::default)
+    };
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let taken = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|part| *part < parts);
+        std::iter::from_fn(taken).map(|part| (part, read(part))).collect::<Vec<_>>()
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(parts);
+    let mut found = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut found = work();
+        for other in others {
+            found.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        found
+    });
+    found.sort_by_key(|(part, _)| *part);
+    found.into_iter().map(|(_, part)| part).collect()
+}
+
+/// Joins the parts of a log.
+fn joined(parts: Vec<Part>) -> Part {
+    let mut parts = parts.into_iter();
+    let mut whole = parts.next().unwrap_or_default();
+    for part in parts {
+        for (whole, part) in whole.iter_mut().zip(part) {
+            if let (Some((_, whole)), Some((_, part))) = (whole, part) {
+                whole.append(part);
+            }
+        }
+    }
+    whole
+}
+
 /// A whole signal in little space, about 1/60 of its values.
 #[derive(Debug)]
 pub struct Overview {
@@ -108,9 +169,9 @@ impl Overview {
     /// # Errors
     /// Returns an error if the log cannot be read, or a topic has no columns.
     pub fn read(log: &dyn LogReader, signals: &[Signal]) -> Result<Vec<Option<Self>>, ExportError> {
-        let found = collect(log, signals, &Select::all(), Pyramid::default)?;
+        let whole = joined(in_parts(log, signals, PART)?);
         let overview = |(signal, found): (&Signal, Option<_>)| {
-            let (described, mut pyramid): (super::series::Described, Pyramid) = found?;
+            let (described, mut pyramid): (Described, Pyramid) = found?;
             pyramid.finish();
             // Whether an integer is drawn in steps depends on its values.
             let points = pyramid.thin(pyramid.span(), 2000).points(0);
@@ -121,7 +182,7 @@ impl Overview {
             series.points = Vec::new();
             Some(Self { signal: signal.clone(), series, prefixed, pyramid })
         };
-        Ok(signals.iter().zip(found).map(overview).collect())
+        Ok(signals.iter().zip(whole).map(overview).collect())
     }
 
     /// Returns which signal it is of.
@@ -212,5 +273,28 @@ mod tests {
         let all = pyramid((0..100_000).map(|i| if i == 50_000 { f64::NAN } else { 1.0 }));
         let points = all.thin((0, 999_990), 50).points(0);
         assert_eq!(points.iter().filter(|(_, value)| value.is_nan()).count(), 1);
+    }
+
+    #[test]
+    fn parts_of_a_log_have_the_same_values_as_the_whole_log() {
+        for name in ["ulog/utc-gps-int32.ulg", "rld/v4.rld", "rosbag/robot.bag", "vel/all-kinds.vel"] {
+            let log = rovelog::open(rovelog_testing::root().join("corpus").join(name)).unwrap();
+            let all = log.topics().iter().flat_map(|topic| {
+                let fields = super::super::numeric_fields(&*log, topic).into_iter();
+                fields.map(|field| Signal { topic: topic.name.clone(), field })
+            });
+            let signals: Vec<Signal> = all.collect();
+            let [whole, parts] =
+                [u64::MAX, 64].map(|bytes| joined(in_parts(&*log, &signals, bytes).unwrap()));
+            for (signal, (whole, parts)) in signals.iter().zip(whole.into_iter().zip(parts)) {
+                let [whole, parts] = [whole, parts].map(|found| {
+                    let mut pyramid = found.unwrap().1;
+                    pyramid.finish();
+                    let blocks = pyramid.levels[0].iter().copied().reduce(Column::join);
+                    (pyramid.count, format!("{blocks:?}"))
+                });
+                assert_eq!(parts, whole, "{name}: {signal:?}");
+            }
+        }
     }
 }

@@ -170,7 +170,7 @@ pub(super) trait Sink {
 
 /// One column of pixels, or a block of values: the first, minimum, maximum and last value, with
 /// their times.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     first: (i64, f64),
     min: (i64, f64),
