@@ -11,8 +11,8 @@ use anyhow::{Result, ensure};
 use crate::process::{run, run_or};
 use crate::{oracle, package, root};
 
-/// Drives Chromium; has axe-core.
-const PACKAGES: &[&str] = &["playwright==1.65.2", "axe-playwright-python==0.1.8"];
+/// Drives Chromium; has axe-core; writes pictures with a palette.
+const PACKAGES: &[&str] = &["playwright==1.65.2", "axe-playwright-python==0.1.8", "pillow"];
 
 /// Returns a Chromium that starts, if there is one.
 fn chromium() -> Option<OsString> {

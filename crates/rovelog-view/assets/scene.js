@@ -140,6 +140,7 @@ const rovelogScene = (place, host) => {
     const load = async i => {
       const { header, take } = await rovelogServer.packed(rovelogServer.at(log, "cloud", topic, times[i]));
       if (shown !== i) return;
+      if (header.error) { note.textContent = header.error; return; }
       const [x, y, z] = [0, 1, 2].map(() => take(header.points));
       const sorted = list => Float64Array.from(list).sort(), part = (list, p) => list.length ? list[Math.min(Math.floor(list.length * p), list.length - 1)] : 0;
       const far = sorted(x.map((v, k) => Math.hypot(v, y[k]))), heights = sorted(z);

@@ -15,6 +15,7 @@ use rovelog_export::plot::{Signal, Theme};
 use serde_json::{Value, json};
 
 use crate::logs::{Logs, Opened};
+use crate::packed::packed;
 use crate::{events, scene, signals, summary};
 
 /// What the page may do: run the scripts of this server, ask this server, and nothing else.
@@ -239,7 +240,9 @@ async fn cloud(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(
     let place = place(&pairs);
     on(shared, log, move |opened| {
         let (topic, seconds) = place?;
-        Ok(binary(scene::cloud(opened, &topic, seconds)?))
+        // Points that cannot be computed, as of a scanner without its calibration, are no error of the page.
+        let points = scene::cloud(opened, &topic, seconds);
+        Ok(binary(points.unwrap_or_else(|error| packed(&json!({ "points": 0, "error": error }), []))))
     })
     .await
 }

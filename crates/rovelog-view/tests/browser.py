@@ -133,7 +133,7 @@ def look(browser, rovelog, log, words, signal):
         seen = Seen(browser, address)
         page = seen.page
         page.goto(address)
-        page.wait_for_function("document.querySelectorAll('#tree li').length > 0")
+        page.wait_for_function("() => document.querySelectorAll('#tree li').length > 0")
         before = len(drawn(page, page.locator("#plots figure").count()))
         page.keyboard.press("/")
         page.keyboard.type(words)
@@ -191,22 +191,22 @@ def overlay(browser, rovelog, log):
             page.get_by_role("link", name="a" + log.suffix).wait_for()
             page.get_by_role("button", name="size").click()
             page.get_by_role("button", name="size").click()
-            page.wait_for_function("![...document.querySelectorAll('#rows td')].some(c => c.textContent === '…')")
+            page.wait_for_function("() => ![...document.querySelectorAll('#rows td')].some(c => c.textContent === '…')")
             names = page.locator("#rows a").all_inner_texts()
             assert names[-1] == "bad.ulg" and len(names) == 3, names
             seen.accessible("table of logs")
             page.get_by_role("link", name="a" + log.suffix).click()
-            page.wait_for_function("window.rovelogView && rovelogView.drawn().length")
+            page.wait_for_function("() => window.rovelogView && rovelogView.drawn().length")
             plots = page.locator("#plots figure").count()
             before = drawn(page, plots)
             page.select_option("#overlay", "b" + log.suffix)
             page.wait_for_function("n => rovelogView.drawn()[0].series.length === n", arg=2 * len(before[0]["series"]))
-            page.fill("#shift", "1.5")
+            page.fill("#shift", "0.005")
             page.keyboard.press("Tab")
-            page.wait_for_function("() => { const s = rovelogView.drawn()[0].series; return s.at(-1).t[0] >= s[0].t[0] + 1 }")
+            page.wait_for_function("() => { const s = rovelogView.drawn()[0].series; return s.at(-1).t[0] >= s[0].t[0] + 0.004 }")
             lines = page.evaluate("rovelogView.drawn()")[0]["series"]
             first, second = lines[0], lines[len(lines) // 2]
-            assert abs(second["t"][0] - first["t"][0] - 1.5) < 1e-6 and first["v"][0] == second["v"][0]
+            assert abs(second["t"][0] - first["t"][0] - 0.005) < 1e-6 and first["v"][0] == second["v"][0]
             page.get_by_role("link", name="All logs").click()
             page.get_by_role("link", name="b" + log.suffix).wait_for()
             seen.finish("overlay")
@@ -256,11 +256,11 @@ def hostile(browser, rovelog):
             seen = Seen(browser, address)
             page = seen.page
             page.goto(address)
-            page.wait_for_function("document.querySelectorAll('#rows a').length === 2")
+            page.wait_for_function("() => document.querySelectorAll('#rows a').length === 2")
             for kind in (".ulg", ".bag"):
                 page.goto(address)
                 page.locator("#rows a", has_text=BAD + kind).click()
-                page.wait_for_function("window.rovelogView && document.querySelectorAll('#tree li').length > 0")
+                page.wait_for_function("() => window.rovelogView && document.querySelectorAll('#tree li').length > 0")
                 drawn(page, page.locator("#plots figure").count())
                 if kind == ".ulg":
                     page.get_by_role("cell", name=BAD).wait_for()
@@ -278,7 +278,7 @@ def hostile(browser, rovelog):
                     assert len(drawn(page, count + 11)) == count + 11, "names survive in the address"
                     start = time.monotonic()
                     page.fill("#search", "robot 9999")
-                    page.wait_for_function("document.querySelectorAll('#tree li').length < 4")
+                    page.wait_for_function("() => document.querySelectorAll('#tree li').length < 4")
                     assert time.monotonic() - start < 2, "search over 10000 topics"
                 assert page.evaluate("window.hit === undefined && !document.querySelector('img[src=\"x\"]') && document.scripts.length") == 7
                 assert "run" != page.title()

@@ -74,7 +74,7 @@ def main():
             run("plot", "-q", str(log), *signals, "-o", str(out), "--width", "1000", *options)
             save(name, out.read_bytes())
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        terminal(browser.new_page(viewport={"width": 1000, "height": 700}))
+        terminal(browser.new_page(viewport={"width": 1500, "height": 700}))
         for name, log, scheme in (("report-ulog", ULOG, "light"), ("report-vel", VEL, "dark")):
             report = Path(folder, name + ".html")
             run("report", "-q", str(log), "-o", str(report))

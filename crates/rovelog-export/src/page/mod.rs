@@ -57,7 +57,7 @@ impl Page {
              http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
              script-src 'unsafe-inline'; img-src data:\">\n<meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"rovelog {}\">\n\
-             <title>{name}</title>\n<style>\n{UPLOT_STYLE}\n{}</style>\n</head>\n<body>\n<h1>{name}</h1>\n{nav}\
+             <title>{name}</title>\n<style>\n{UPLOT_STYLE}\n{}</style>\n</head>\n<body>\n<header>\n<h1>{name}</h1>\n{nav}</header>\n\
              <main>\n{}</main>\n</body>\n</html>\n",
             env!("CARGO_PKG_VERSION"),
             STYLE,
