@@ -248,7 +248,7 @@ mod tests {
 
     fn pyramid(values: impl Iterator<Item = f64>) -> Pyramid {
         let mut pyramid = Pyramid::default();
-        values.enumerate().for_each(|(i, value)| pyramid.push(i as i64 * 10, value));
+        (0..).zip(values).for_each(|(i, value)| pyramid.push(i * 10, value));
         pyramid.finish();
         pyramid
     }
