@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod browser;
 mod corpus;
 mod damage;
 mod hostile;
@@ -81,6 +82,11 @@ const TASKS: &[Task] = &[
         "build and try what a version publishes: release --dry-run [--archive TARGET: one archive; --sums: checksums]",
     ),
     ("workflows", workflows::command, "check the files of .github with actionlint and zizmor"),
+    (
+        "screenshots",
+        browser::screenshots,
+        "the pictures of docs/guide/see.md, in docs/pictures; needs Chromium and the real logs",
+    ),
     ("help", help, "print this list"),
 ];
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{self, blessing, run, shown};
-use crate::{corpus, oracle, package, tidy};
+use crate::{browser, corpus, oracle, package, tidy};
 
 /// A name and a function.
 type Stage = (&'static str, fn() -> Result<()>);
@@ -27,6 +27,7 @@ const STAGES: &[Stage] = &[
     ("doctests", || cargo(&["test", "--workspace", "--doc"])),
     ("release tests", release_tests),
     ("python", package::check),
+    ("browser", browser::check),
 ];
 
 /// Crates that must compile alone, with default features and with all.

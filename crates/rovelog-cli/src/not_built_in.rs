@@ -1,12 +1,12 @@
 //! What this build lacks, and how to get it.
 
-#[cfg(not(feature = "lake"))]
+#[cfg(not(all(feature = "lake", feature = "view")))]
 use std::ffi::OsString;
 
 use crate::failure::Failure;
 
 /// Arguments of a command that other builds have: anything.
-#[cfg(not(feature = "lake"))]
+#[cfg(not(all(feature = "lake", feature = "view")))]
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]

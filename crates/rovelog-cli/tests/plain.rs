@@ -1,6 +1,6 @@
 //! A build without features says what it lacks and how to get it. Run by `cargo xtask test features`;
 //! a build of the whole workspace has all features.
-#![cfg(not(any(feature = "lake", feature = "remote")))]
+#![cfg(not(any(feature = "lake", feature = "remote", feature = "view")))]
 
 use assert_cmd::Command;
 
@@ -15,6 +15,7 @@ fn what_is_not_built_in_is_named_with_its_feature() {
     for (args, feature) in [
         (&["ingest", "logs/", "-o", "lake/"][..], "lake"),
         (&["lake", "check", "lake/"], "lake"),
+        (&["view", "logs/"], "view"),
         (&["info", "s3://bucket/log.ulg"], "remote"),
     ] {
         let said = refused(args);

@@ -12,6 +12,7 @@
 //! - [`signal`]: values over time by name, pattern or expression; conditions; topics joined as one table;
 //! - [`plot`]: signals over time, for a terminal, as SVG, PNG and PDF;
 //! - [`report`]: a log, or a plot, as one HTML page;
+//! - [`page`]: scripts and styles of these pages;
 //! - [`cloud`]: point clouds as PLY, PCD, LAS, NPZ and KITTI `.bin`;
 //! - [`pcap`]: Velodyne packets as a network capture.
 //!
@@ -31,7 +32,7 @@ pub mod mcap;
 mod meaning;
 pub mod ndjson;
 mod number;
-mod page;
+pub mod page;
 pub mod pcap;
 pub mod picture;
 pub mod plot;

@@ -1,13 +1,72 @@
-//! Raw images as PNG.
+//! Images of messages, and raw images as PNG.
 
 use std::io;
 
+use rovelog::Value;
+use rovelog::core::text::count;
 use rovelog::vel_format::Message;
 #[cfg(feature = "pictures")]
 use rovelog::vel_format::images::PixelLimits;
 use rovelog::vel_format::wire::ImageData;
 
 use crate::ExportError;
+
+/// Types of the ROS messages that are images.
+const COMPRESSED: &str = "sensor_msgs/CompressedImage";
+const RAW: &str = "sensor_msgs/Image";
+
+/// An image as a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Content of the file.
+    pub bytes: Vec<u8>,
+    /// `jpg`, `png`, or `bin` if the format is unknown.
+    pub extension: &'static str,
+    /// Encoding, as the message states it.
+    pub encoding: String,
+    /// Width and height in pixels; `None` for images that are copied as they are.
+    pub size: Option<(u32, u32)>,
+}
+
+/// Returns whether messages of a ROS type are images.
+pub fn is_image(type_name: &str) -> bool {
+    [COMPRESSED, RAW].contains(&type_name)
+}
+
+/// Returns the image of a ROS message, a compressed one byte for byte, a raw one as PNG; or why it
+/// has none.
+///
+/// # Errors
+/// Returns an error if the encoder fails.
+pub fn of_message(type_name: &str, value: &Value) -> io::Result<Result<Picture, String>> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+    let Some(Value::Bytes(data)) = value.get("data") else { return Ok(Err("it has no data".to_owned())) };
+    if type_name == COMPRESSED {
+        let extension = match data[..] {
+            [0xff, 0xd8, ..] => "jpg",
+            [0x89, b'P', b'N', b'G', ..] => "png",
+            _ => "bin",
+        };
+        let encoding = text("format").to_owned();
+        return Ok(Ok(Picture { bytes: data.clone(), extension, encoding, size: None }));
+    }
+    let number = |name: &str| match value.get(name) {
+        Some(Value::UInt(number, _)) => u32::try_from(*number).unwrap_or(0),
+        _ => 0,
+    };
+    let encoding = text("encoding").to_owned();
+    let (width, height, step) = (number("width"), number("height"), number("step") as usize);
+    let rows = (step, number("is_bigendian") != 0);
+    let bytes = match Layout::by_name(&encoding) {
+        Some(layout) => png((width, height), layout, rows, data)?,
+        None => None,
+    };
+    let Some(bytes) = bytes else {
+        let size = count(data.len(), "byte");
+        return Ok(Err(format!("no image of {width} x {height}: {size} of {encoding:?}")));
+    };
+    Ok(Ok(Picture { bytes, extension: "png", encoding, size: Some((width, height)) }))
+}
 
 /// Pixel layout of a raw image, as named in `sensor_msgs/image_encodings`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

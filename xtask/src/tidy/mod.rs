@@ -29,6 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog-export", &["rovelog-core", "rovelog-testing", "*", "rovelog"]),
     ("rovelog-remote", &["rovelog-core", "rovelog-testing"]),
     ("rovelog-scale", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
+    ("rovelog-view", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-scale"]),
     (
         "rovelog-cli",
         &[
@@ -39,6 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "rovelog-export",
             "rovelog-remote",
             "rovelog-scale",
+            "rovelog-view",
         ],
     ),
     (

@@ -29,12 +29,14 @@ mod topics;
 mod track;
 mod ulog;
 mod vel;
+#[cfg(feature = "view")]
+mod view;
 
 use clap::Subcommand;
 
 use crate::context::Context;
 use crate::failure::Outcome;
-#[cfg(not(feature = "lake"))]
+#[cfg(not(all(feature = "lake", feature = "view")))]
 use crate::not_built_in;
 
 /// A subcommand.
@@ -74,6 +76,11 @@ pub(crate) enum Command {
     Track(track::Args),
     Plot(plot::Args),
     Report(report::Args),
+    #[cfg(feature = "view")]
+    View(view::Args),
+    /// Look around in logs in the browser (not in this build)
+    #[cfg(not(feature = "view"))]
+    View(not_built_in::Args),
     Bag(bag::Args),
     Rld(rld::Args),
     Ulog(ulog::Args),
@@ -110,6 +117,10 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Track(args) => track::run(&args, context),
         Command::Plot(args) => plot::run(&args, context),
         Command::Report(args) => report::run(&args, context),
+        #[cfg(feature = "view")]
+        Command::View(args) => view::run(&args, context),
+        #[cfg(not(feature = "view"))]
+        Command::View(_) => Err(not_built_in::failure("has no page to look around in", "view")),
         Command::Bag(args) => bag::run(&args, context),
         Command::Rld(args) => rld::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),

@@ -9,9 +9,14 @@ use serde_json::{Value, json};
 use crate::plot::{Look, Panel, Plot, Series, Theme};
 use crate::xml::escape;
 
-/// uPlot and its style sheet; assets/uPlot-LICENSE.txt.
-const UPLOT: &str = include_str!("../../assets/uPlot-1.6.32.min.js");
-const UPLOT_STYLE: &str = include_str!("../../assets/uPlot-1.6.32.min.css");
+/// uPlot; assets/uPlot-LICENSE.txt.
+pub const UPLOT: &str = include_str!("../../assets/uPlot-1.6.32.min.js");
+/// Style sheet of uPlot.
+pub const UPLOT_STYLE: &str = include_str!("../../assets/uPlot-1.6.32.min.css");
+/// Script that draws panels with uPlot.
+pub const CHARTS: &str = include_str!("charts.js");
+/// Style sheet of all pages.
+pub const STYLE: &str = include_str!("page.css");
 
 /// Maximum number of points of all lines: about 3.2 MB of a page.
 const MOST_POINTS: usize = 200_000;
@@ -52,10 +57,10 @@ impl Page {
              http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
              script-src 'unsafe-inline'; img-src data:\">\n<meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"rovelog {}\">\n\
-             <title>{name}</title>\n<style>\n{UPLOT_STYLE}\n{}</style>\n</head>\n<body>\n<h1>{name}</h1>\n{nav}\
+             <title>{name}</title>\n<style>\n{UPLOT_STYLE}\n{}</style>\n</head>\n<body>\n<header>\n<h1>{name}</h1>\n{nav}</header>\n\
              <main>\n{}</main>\n</body>\n</html>\n",
             env!("CARGO_PKG_VERSION"),
-            include_str!("page.css"),
+            STYLE,
             self.text,
         )
     }
@@ -90,8 +95,8 @@ impl Page {
         let _ = write!(
             self,
             "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{UPLOT}\n</script>\n\
-             <script>\n{}</script>\n",
-            include_str!("charts.js")
+             <script>\n{CHARTS}{}</script>\n",
+            include_str!("page.js")
         );
     }
 
@@ -180,15 +185,6 @@ fn data(plot: &Plot) -> Value {
         .iter()
         .map(|band| json!([band.span.0, band.span.1, number(&band.name), band.name]))
         .collect();
-    let colours = |theme: Theme| {
-        let colours = theme.colours();
-        let lines: Vec<_> =
-            (0..28).map(|i| colours.line(i)).map(|(colour, dash)| json!([colour, dash])).collect();
-        json!({
-            "paper": colours.paper, "text": colours.text, "faint": colours.faint, "grid": colours.grid,
-            "frame": colours.frame, "lines": lines, "fills": colours.fills,
-        })
-    };
     json!({
         "span": plot.span,
         "unix_ms": plot.utc.map(|nanos| nanos as f64 / 1e6),
@@ -197,5 +193,16 @@ fn data(plot: &Plot) -> Value {
         "panels": plot.panels.iter().map(panel).collect::<Vec<_>>(),
         "light": colours(Theme::Light),
         "dark": colours(Theme::Dark),
+    })
+}
+
+/// Returns the colours of a theme, for scripts.
+pub fn colours(theme: Theme) -> Value {
+    let colours = theme.colours();
+    let lines: Vec<_> =
+        (0..28).map(|i| colours.line(i)).map(|(colour, dash)| json!([colour, dash])).collect();
+    json!({
+        "paper": colours.paper, "text": colours.text, "faint": colours.faint, "grid": colours.grid,
+        "frame": colours.frame, "lines": lines, "fills": colours.fills,
     })
 }

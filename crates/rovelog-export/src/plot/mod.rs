@@ -8,6 +8,7 @@
 
 mod axis;
 mod model;
+mod pyramid;
 #[cfg_attr(not(feature = "pictures"), path = "no_raster.rs")]
 mod raster;
 mod series;
@@ -21,6 +22,7 @@ use std::io::Write;
 
 pub(crate) use axis::short;
 pub use model::{Band, Panel, Picture, Plot, Theme};
+pub use pyramid::Overview;
 pub(crate) use series::{Look, Thin};
 pub use series::{Series, read};
 pub use terminal::terminal;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow_schema::DataType;
 use rovelog::core::select::field_path;
-use rovelog::{LogReader, Select, TopicId};
+use rovelog::{LogReader, Select, Topic, TopicId};
 
 use crate::signal::{self, Program, Signal, short, timed};
 use crate::{ExportError, meaning};
@@ -44,14 +44,6 @@ impl Series {
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         let count = points.len() as u64;
         Self { name: name.into(), unit: None, count, points, look: Look::Line, names: &[] }
-    }
-
-    pub(crate) fn is_step(&self) -> bool {
-        self.look != Look::Line
-    }
-
-    pub(crate) fn is_lane(&self) -> bool {
-        self.look == Look::Lane
     }
 
     /// Chooses how the values are drawn: on/off signals and states with names as lanes, small
@@ -102,15 +94,68 @@ impl Series {
 /// Maximum number of values of an integer that is drawn in steps.
 const FEW: usize = 16;
 
-/// One column of pixels: the first, minimum, maximum and last value, with their times.
-#[derive(Clone, Copy)]
-struct Column {
+/// Takes the values of a signal, with their times in nanoseconds of the log's clock.
+pub(super) trait Sink {
+    fn push(&mut self, time: i64, value: f64);
+}
+
+/// One column of pixels, or a block of values: the first, minimum, maximum and last value, with
+/// their times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Column {
     first: (i64, f64),
     min: (i64, f64),
     max: (i64, f64),
     last: (i64, f64),
     /// True if it contains NaN.
     broken: bool,
+}
+
+impl Column {
+    pub(super) fn new(time: i64, value: f64) -> Self {
+        let here = (time, value);
+        Self { first: here, min: here, max: here, last: here, broken: !value.is_finite() }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, time: i64, value: f64) {
+        let here = (time, value);
+        if time < self.first.0 {
+            self.first = here;
+        }
+        if time >= self.last.0 {
+            self.last = here;
+        }
+        if !value.is_finite() {
+            self.broken = true;
+            return;
+        }
+        if value < self.min.1 || self.min.1.is_nan() {
+            self.min = here;
+        }
+        if value > self.max.1 || self.max.1.is_nan() {
+            self.max = here;
+        }
+    }
+
+    /// Returns the column of the values of both.
+    pub(super) fn join(mut self, after: Self) -> Self {
+        for (time, value) in [after.first, after.min, after.max, after.last] {
+            self.push(time, value);
+        }
+        self.broken |= after.broken;
+        self
+    }
+
+    /// Returns its first and its last time.
+    pub(super) fn span(&self) -> (i64, i64) {
+        (self.first.0, self.last.0)
+    }
+
+    /// Returns whether some of its time is in a span.
+    pub(super) fn overlaps(&self, (start, end): (i64, i64)) -> bool {
+        self.first.0 <= end && self.last.0 >= start
+    }
 }
 
 /// Reduction of one signal.
@@ -132,46 +177,41 @@ impl Thin {
 
     #[inline]
     pub(crate) fn push(&mut self, time: i64, value: f64) {
-        let Some(after) = time.checked_sub(self.start).and_then(|after| u64::try_from(after).ok()) else {
-            return;
-        };
-        let Some(number) = usize::try_from(after / self.step).ok().filter(|number| *number < self.width)
-        else {
-            return;
-        };
+        let Some(number) = self.number(time) else { return };
         self.count += 1;
-        let here = (time, value);
-        // Nearly always the last one, or the next.
-        let found = match self.columns.last() {
+        match self.place(number) {
+            Ok(at) => self.columns[at].1.push(time, value),
+            Err(at) => self.columns.insert(at, (number, Column::new(time, value))),
+        }
+    }
+
+    /// Adds a block of values by its extremes; they may be in several columns.
+    pub(super) fn add(&mut self, block: &Column) {
+        for (time, value) in [block.first, block.min, block.max, block.last] {
+            self.push(time, value);
+        }
+        let first = self.number(block.first.0).or_else(|| self.number(block.last.0));
+        if let Some(Ok(at)) = first.filter(|_| block.broken).map(|number| self.place(number)) {
+            self.columns[at].1.broken = true;
+        }
+    }
+
+    /// Returns the number of the column of a time.
+    #[inline]
+    fn number(&self, time: i64) -> Option<usize> {
+        let after = u64::try_from(time.checked_sub(self.start)?).ok()?;
+        usize::try_from(after / self.step).ok().filter(|number| *number < self.width)
+    }
+
+    /// Finds a column by its number. Nearly always it is the last one, or the next.
+    #[inline]
+    fn place(&self, number: usize) -> Result<usize, usize> {
+        match self.columns.last() {
             Some((last, _)) if *last == number => Ok(self.columns.len() - 1),
             Some((last, _)) if *last > number => {
                 self.columns.binary_search_by_key(&number, |(number, _)| *number)
             }
             _ => Err(self.columns.len()),
-        };
-        let column = match found {
-            Ok(at) => &mut self.columns[at].1,
-            Err(at) => {
-                let broken = !value.is_finite();
-                let column = Column { first: here, min: here, max: here, last: here, broken };
-                return self.columns.insert(at, (number, column));
-            }
-        };
-        if time < column.first.0 {
-            column.first = here;
-        }
-        if time >= column.last.0 {
-            column.last = here;
-        }
-        if !value.is_finite() {
-            column.broken = true;
-            return;
-        }
-        if value < column.min.1 || column.min.1.is_nan() {
-            column.min = here;
-        }
-        if value > column.max.1 || column.max.1.is_nan() {
-            column.max = here;
         }
     }
 
@@ -198,6 +238,13 @@ impl Thin {
     }
 }
 
+impl Sink for Thin {
+    #[inline]
+    fn push(&mut self, time: i64, value: f64) {
+        Self::push(self, time, value);
+    }
+}
+
 /// Reads signals between two times of the log's clock, reduced to `width` columns, in one pass over
 /// the log; expressions of several topics, or with a memory, in a pass of their own. Seconds count
 /// from `zero`. Rows without a time are left out. Returns the series in the order of the signals,
@@ -212,56 +259,95 @@ pub fn read(
     width: usize,
     zero: i64,
 ) -> Result<Vec<Option<Series>>, ExportError> {
-    let window = Select::all().between(Some(span.0), span.1.checked_add(1));
-    let mut found: Vec<Option<Series>> = vec![None; signals.len()];
+    let select = Select::all().between(Some(span.0), span.1.checked_add(1));
+    let found = collect(log, signals, &select, || Thin::new(span, width))?;
+    let series = |(described, thin): (Described, Thin)| described.series(thin.points(zero), thin.count);
+    Ok(found.into_iter().map(|found| found.map(series)).collect())
+}
+
+/// What is known of a signal without its values.
+pub(super) struct Described {
+    name: String,
+    unit: Option<String>,
+    data_type: DataType,
+    names: &'static [(i64, &'static str)],
+}
+
+impl Described {
+    /// Returns the line through points.
+    pub(super) fn series(self, points: Vec<(f64, f64)>, count: u64) -> Series {
+        let mut series = Series::new(self.name, points);
+        (series.count, series.unit) = (count, self.unit);
+        series.choose_look(&self.data_type, self.names);
+        series
+    }
+
+    /// Describes a signal: as the log describes it, if it is a field.
+    fn of(log: &dyn LogReader, topic: &Topic, signal: &Signal, program: &Program) -> Self {
+        let Some(leaf) = program.leaf() else { return Self::of_expression(signal) };
+        let unit = leaf.field.metadata().get("unit").map(String::as_str);
+        let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
+        Self {
+            name: format!("{}.{}", short(&topic.name), leaf.name),
+            unit: unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written),
+            names: meaning::names(topic, &leaf.name),
+            data_type: leaf.data_type.clone(),
+        }
+    }
+
+    fn of_expression(signal: &Signal) -> Self {
+        let (name, unit) = (signal.name().to_owned(), signal.unit().map(str::to_owned));
+        Self { name, unit, data_type: DataType::Float64, names: &[] }
+    }
+}
+
+/// Returns whether a signal is read with others in one pass, and in parts: it is of one topic, and
+/// no value depends on the rows before.
+pub(super) fn is_direct(signal: &Signal) -> bool {
+    signal.topics().len() == 1 && !signal.has_memory()
+}
+
+/// Reads signals in one pass over the log, each into a sink; those that are not
+/// [direct](is_direct), in a pass of their own. Rows without a time are left out.
+pub(super) fn collect<S: Sink>(
+    log: &dyn LogReader,
+    signals: &[Signal],
+    select: &Select,
+    sink: impl Fn() -> S,
+) -> Result<Vec<Option<(Described, S)>>, ExportError> {
+    let mut found: Vec<Option<(Described, S)>> = signals.iter().map(|_| None).collect();
     let mut direct: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, signal) in signals.iter().enumerate() {
         match signal.topics()[..] {
-            [topic] if !signal.has_memory() => direct.entry(topic).or_default().push(i),
+            [topic] if is_direct(signal) => direct.entry(topic).or_default().push(i),
             _ => {
-                let mut thin = Thin::new(span, width);
-                signal::each(log, signal, &window, &mut |time, value| thin.push(time, value))?;
-                let mut series = Series::new(signal.name(), thin.points(zero));
-                (series.count, series.unit) = (thin.count, signal.unit().map(str::to_owned));
-                found[i] = Some(series);
+                let mut values = sink();
+                signal::each(log, signal, select, &mut |time, value| values.push(time, value))?;
+                found[i] = Some((Described::of_expression(signal), values));
             }
         }
     }
     let fields = direct.values().flatten().flat_map(|i| signals[*i].fields()).map(field_path);
-    let mut select = window.with_fields(fields);
+    let mut select = select.clone().with_fields(fields);
     select.topics = Some(direct.keys().copied().collect());
-    // By topic: the signal, how it is evaluated, and its reduction.
-    let mut thinned: BTreeMap<TopicId, Vec<(usize, Program, Thin)>> = BTreeMap::new();
+    let mut programs: BTreeMap<TopicId, Vec<(usize, Program)>> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
         let schema = arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(&select)?);
         let wanted = direct.get(&*topic.name).or_else(|| direct.get(short(&topic.name)));
-        let of_topic = wanted.into_iter().flatten().filter_map(|i| {
-            let program = Program::new(&signals[*i], &schema, |operand| operand.field.clone())?;
-            Some((*i, program, Thin::new(span, width)))
-        });
-        thinned.insert(topic.id, of_topic.collect());
+        for i in wanted.into_iter().flatten() {
+            let program = Program::new(&signals[*i], &schema, |operand| operand.field.clone());
+            let Some(program) = program else { continue };
+            found[*i] = Some((Described::of(log, topic, &signals[*i], &program), sink()));
+            programs.entry(topic.id).or_default().push((*i, program));
+        }
     }
     for item in log.batches(&select) {
         let (topic, batch) = item?;
-        for (_, program, thin) in thinned.get_mut(&topic).into_iter().flatten() {
+        for (i, program) in programs.get_mut(&topic).into_iter().flatten() {
             let values = program.values(&batch);
-            timed(&batch, &values, |time, value| thin.push(time, value));
-        }
-    }
-    for (topic, of_topic) in thinned {
-        let topic = &log.topics()[topic.index()];
-        for (i, program, thin) in of_topic {
-            let mut series = Series::new(signals[i].name(), thin.points(zero));
-            series.count = thin.count;
-            series.unit = signals[i].unit().map(str::to_owned);
-            if let Some(leaf) = program.leaf() {
-                series.name = format!("{}.{}", short(&topic.name), leaf.name);
-                let unit = leaf.field.metadata().get("unit").map(String::as_str);
-                let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
-                series.unit = unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written);
-                series.choose_look(&leaf.data_type, meaning::names(topic, &leaf.name));
+            if let Some((_, sink)) = &mut found[*i] {
+                timed(&batch, &values, |time, value| sink.push(time, value));
             }
-            found[i] = Some(series);
         }
     }
     Ok(found)

@@ -81,11 +81,17 @@ pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
         labels.map(|(_, label)| width(label, SMALL)).fold(28.0, f64::max).min(full / 3.0) + 8.0 + MARGIN;
     let grown = head + foot + around + places.iter().map(|place| place.height).sum::<f64>();
     let height = picture.height.map_or(grown, |height| f64::from(height).max(grown)).ceil();
+    // What screen readers say of the picture.
+    let name = if plot.title.is_empty() {
+        plot.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>().join(", ")
+    } else {
+        plot.title.clone()
+    };
     let text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{full}\" height=\"{height}\" viewBox=\"0 0 {full} \
          {height}\" font-family=\"Inter, 'DejaVu Sans', Arial, sans-serif\" font-size=\"{SMALL}\" role=\"img\">\n\
          <title>{}</title>\n<rect width=\"{full}\" height=\"{height}\" fill=\"{}\"/>\n",
-        escape(&plot.title),
+        escape(&name),
         colours.paper
     );
     let mut svg = Svg { plot, colours, text, left, right };

@@ -470,6 +470,12 @@ pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
     numbers(log, topic).into_iter().map(|leaf| leaf.name).collect()
 }
 
+/// Returns the names of what is computed of a topic's fields: `q.roll`, `I1`.
+pub fn derived_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
+    let derived = known(log, topic).into_iter().filter(|known| known.made_of.is_some());
+    derived.map(|known| known.name).collect()
+}
+
 /// Fields of VEL messages that describe the message, or are the same as a field with a unit.
 const NOT_MEASURED: &[&str] = &[
     "ts_ms",

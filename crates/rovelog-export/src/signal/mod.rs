@@ -23,7 +23,7 @@ mod unit;
 pub use condition::{Condition, Event};
 pub(crate) use extend::Extended;
 pub(crate) use find::short;
-pub use find::{NoSignal, Signal, Signals, measured_fields, numeric_fields};
+pub use find::{NoSignal, Signal, Signals, derived_fields, measured_fields, numeric_fields};
 pub use join::{Base, JoinOptions, Joined, Method, join};
 pub use near::near;
 pub use pattern::{Pattern, split_list};

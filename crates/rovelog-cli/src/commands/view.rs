@@ -1,0 +1,71 @@
+//! `rovelog view`: a page in the browser to look around in logs.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use rovelog_view::{View, ViewError, ViewOptions};
+
+use crate::context::{Context, Format};
+use crate::failure::{Failure, Outcome, Status};
+use crate::need::format;
+
+const MORE: &str = "\
+A local page: a tree of topics and signals to search, plots with one cursor and zoom, messages, \
+track, images and clouds, a second log over the first. The server listens on 127.0.0.1 only, on a \
+free port, with a random token in the address; it reads the given logs and writes nothing. Ctrl-C \
+ends it.
+
+view needs the feature view: released binaries and the Python package have it; build it with \
+cargo install --path crates/rovelog-cli --features full.
+
+Examples:
+  rovelog view flight.ulg
+  rovelog view flights/                 a table of all logs in a folder
+  rovelog view --no-open --port 8000 .  print the address only";
+
+/// Look around in logs in the browser: search, plot, zoom, compare
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// Log files, folders (all logs in them) or quoted patterns
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<String>,
+    /// Port to listen on; default: any free one
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Print the address, and open no browser
+    #[arg(long)]
+    no_open: bool,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    context.format(&[Format::Text])?;
+    if let Some(address) = args.logs.iter().find(|log| rovelog::is_address(log)) {
+        return Err(Failure::usage("view reads logs of this machine only")
+            .next("copy the log first, or plot it: rovelog plot FILE SIGNAL")
+            .at(Path::new(address)));
+    }
+    let mut options = ViewOptions::default();
+    options.read = context.options.clone();
+    options.format = format(context).map(str::to_owned);
+    options.port = args.port;
+    let view = View::open(&args.logs, options).map_err(|error| match error {
+        ViewError::Source(error) => {
+            Failure::failed(error.to_string()).next("name a file, a folder with logs, or a pattern")
+        }
+        ViewError::Listen { .. } => {
+            Failure::failed(error.to_string()).next("leave out --port to use any free port")
+        }
+        error => Failure::failed(error.to_string()),
+    })?;
+    let address = view.address();
+    let mut out = context.out();
+    writeln!(out, "{address}")?;
+    out.flush()?;
+    if !args.no_open && open::that_detached(&address).is_err() {
+        context.note("no browser was found; open the address yourself");
+    }
+    context.note("Ctrl-C ends the server");
+    view.run().map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,229 @@
+"use strict";
+// The plots: which signals each has, what of them is loaded, and what is shown.
+// `host` has charts, logs() (the shown log and the one over it), full() and changed().
+const rovelogPlots = (place, host) => {
+  const plots = [];
+  let view = [0, 1], cursor = null, active = null, busy = false, timer = 0, marks = [];
+  const ink = () => host.colours();
+
+  const short = topic => topic.endsWith("/0") ? topic.slice(0, -2) : topic;
+  const title = plot => [...new Set(plot.signals.map(([topic]) => short(topic)))].join(", ");
+
+  // Lines of one unit share its prefix; of several, each name has its unit.
+  const panelOf = (plot, found) => {
+    const series = found.filter(Boolean);
+    const lanes = series.length > 0 && series.every(s => s.lane);
+    const unit = series.length && series.every(s => s.unit === series[0].unit) ? series[0].unit : null;
+    const largest = series.reduce((most, s) => s.factor > most.factor ? s : most, series[0] || { factor: 1 });
+    return { series, lanes, factor: unit && !lanes ? largest.factor : 1, unit: unit && !lanes ? largest.prefixed : null, mixed: !unit };
+  };
+  const words = panel => panel.series.map(s => {
+    const values = s.v.filter(v => v !== null);
+    if (!values.length || s.lane) return s.label;
+    const low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
+    return `${s.label} from ${charts().number(low, 1)} to ${charts().number(high, 1)}${s.unit ? " " + s.unit : ""}`;
+  }).join(", ");
+  const charts = () => host.charts;
+
+  const width = () => Math.max(place.clientWidth - 70, 300);
+  // The shown range and as much again on both sides, in three times the columns of the screen.
+  const load = async plot => {
+    const [a, b] = view, span = b - a, full = host.full();
+    const range = [Math.max(a - span, full[0]), Math.min(b + span, full[1])];
+    const columns = width() * devicePixelRatio * (range[1] - range[0]) / span;
+    const number = ++plot.loading;
+    const found = [];
+    for (const { log, shift, name, over } of host.logs()) {
+      const parts = await rovelogServer.signals(log, plot.signals, [range[0] - shift, range[1] - shift], columns);
+      if (plot.loading !== number || !plots.includes(plot)) return;
+      parts.forEach((s, k) => {
+        if (!s) return;
+        if (shift) s.t = s.t.map(time => time + shift);
+        charts().spread(s);
+        s.signal = plot.signals[k];
+        s.over = over;
+        s.pen = k + (over ? 7 : 0);
+        s.label = over ? `${s.name} (${name})` : s.name;
+        found.push(s);
+      });
+      if (!over) plot.missing = plot.signals.filter((_, k) => !parts[k]);
+    }
+    plot.loaded = { range, columns: columns / (range[1] - range[0]) };
+    const before = plot.panel;
+    plot.panel = panelOf(plot, found);
+    const alike = before && plot.u && before.series.length === plot.panel.series.length && before.lanes === plot.panel.lanes
+      && before.series.every((s, k) => s.label === plot.panel.series[k].label);
+    if (alike) {
+      Object.assign(before, plot.panel);
+      plot.panel = before;
+      plot.u.setData(charts().joined(before), false);
+      within(() => plot.u.setScale("x", { min: view[0], max: view[1] }));
+    } else draw(plot);
+    describe(plot);
+  };
+  const reload = (now = false) => {
+    clearTimeout(timer);
+    const stale = plot => {
+      if (!plot.loaded) return true;
+      const { range, columns } = plot.loaded, full = host.full(), wanted = width() * devicePixelRatio / (view[1] - view[0]);
+      const inside = (range[0] <= view[0] || range[0] <= full[0]) && (range[1] >= view[1] || range[1] >= full[1]);
+      return !inside || columns < wanted * 0.7 || columns > wanted * 6;
+    };
+    timer = setTimeout(() => plots.filter(stale).forEach(plot => load(plot).catch(host.failed)), now ? 0 : 80);
+  };
+
+  const within = work => { busy = true; work(); busy = false; };
+  const zoom = (a, b) => {
+    view = charts().within([a, b], host.full());
+    within(() => plots.forEach(({ u }) => u && u.setScale("x", { min: view[0], max: view[1] })));
+    reload();
+    host.changed();
+  };
+  const show = time => {
+    cursor = time;
+    for (const { panel, outputs } of plots) if (panel) outputs.forEach((output, k) => { output.textContent = charts().text(panel, panel.series[k], time); });
+    host.pointed(time);
+  };
+
+  // Warnings and errors as lines across all plots.
+  const drawMarks = u => {
+    const { ctx } = u, { left, top, width, height } = u.bbox, scale = devicePixelRatio || 1;
+    const style = getComputedStyle(document.documentElement);
+    ctx.save();
+    let drawn = 0;
+    for (const [time, level] of marks) {
+      if (time < view[0] || time > view[1] || level > 4) continue;
+      if (++drawn > 400) break;
+      const x = Math.round(u.valToPos(time, "x", true));
+      ctx.fillStyle = style.getPropertyValue(level < 4 ? "--bad" : "--warn");
+      ctx.globalAlpha = 0.45; ctx.fillRect(x, top, scale, height);
+      ctx.globalAlpha = 1;
+      ctx.beginPath(); ctx.moveTo(x - 4 * scale, top); ctx.lineTo(x + 5 * scale, top); ctx.lineTo(x + scale / 2, top + 6 * scale); ctx.fill();
+    }
+    ctx.restore();
+  };
+  const draw = plot => {
+    const { panel, chart } = plot;
+    const shown = panel.series.map(s => !plot.off.has(s.label));
+    if (plot.u) plot.u.destroy();
+    plot.u = null;
+    legend(plot);
+    if (!panel.series.length) { chart.textContent = "No values."; return; }
+    chart.textContent = "";
+    plot.u = new uPlot(charts().options(panel, { width: chart.clientWidth || 800, view, shown, hooks: {
+      draw: [drawMarks],
+      setCursor: [u => { if (u.cursor.event || u.cursor.left < 0) show(u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x")); }],
+      setScale: [(u, key) => { if (key === "x" && !busy && plot.u === u) zoom(u.scales.x.min, u.scales.x.max); }],
+      ready: [u => u.over.addEventListener("dblclick", () => zoom(...host.full()))],
+    } }), charts().joined(panel), chart);
+    within(() => plot.u.setScale("x", { min: view[0], max: view[1] }));
+  };
+  const describe = plot => plot.chart.setAttribute("aria-label", `${title(plot)}: ${words(plot.panel) || "no values"}`);
+  const legend = plot => {
+    const { panel, caption } = plot;
+    const head = element("b", title(plot));
+    if (panel.unit) head.append(" ", element("small", `[${panel.unit}]`));
+    const items = panel.series.flatMap((s, k) => {
+      const [colour, dash] = ink().lines[s.pen % 28];
+      const button = element("button", null, { "aria-pressed": !plot.off.has(s.label) });
+      const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS(svg.namespaceURI, "path");
+      svg.setAttribute("width", 22); svg.setAttribute("height", 8); svg.setAttribute("aria-hidden", "true");
+      path.setAttribute("d", "M0 4H22"); path.setAttribute("stroke", colour); path.setAttribute("stroke-dasharray", dash);
+      svg.append(path);
+      const topic = title(plot);
+      const name = s.label.startsWith(topic + ".") ? s.label.slice(topic.length + 1) : s.label;
+      button.append(svg, name + (panel.mixed && s.unit ? ` [${s.unit}]` : "") + " ", element("output"));
+      button.addEventListener("click", () => {
+        const on = plot.off.delete(s.label);
+        if (!on) plot.off.add(s.label);
+        button.setAttribute("aria-pressed", on);
+        plot.u.setSeries(k + 1, { show: on });
+      });
+      const off = element("button", "×", { class: "off", "aria-label": `Remove ${s.label}`, title: "Remove this signal" });
+      off.addEventListener("click", () => removeSignal(plot, s.signal));
+      return s.over || plot.signals.length < 2 ? [button] : [button, off];
+    });
+    const close = element("button", "Remove plot", { class: "close", "aria-label": `Remove plot ${title(plot)}` });
+    close.addEventListener("click", () => remove(plot));
+    const missing = (plot.missing || []).map(([topic, field]) => element("span", `${short(topic)}.${field}: not in this log`, { class: "note" }));
+    caption.replaceChildren(head, ...items, ...missing, close);
+    plot.outputs = [...caption.querySelectorAll("output")];
+  };
+
+  const remove = plot => {
+    plots.splice(plots.indexOf(plot), 1);
+    if (plot.u) plot.u.destroy();
+    plot.figure.remove();
+    if (active === plot) active = null;
+    host.changed();
+    host.say(`Removed plot ${title(plot)}`);
+  };
+  const removeSignal = (plot, signal) => {
+    plot.signals = plot.signals.filter(other => other !== signal);
+    if (!plot.signals.length) return remove(plot);
+    load(plot).catch(host.failed);
+    host.changed();
+  };
+  const add = (signals, into = null) => {
+    if (into) {
+      const fresh = signals.filter(([topic, field]) => !into.signals.some(other => other[0] === topic && other[1] === field));
+      into.signals = [...into.signals, ...fresh];
+      load(into).then(() => host.say(into.chart.getAttribute("aria-label"))).catch(host.failed);
+      host.changed();
+      return into;
+    }
+    const figure = element("figure"), caption = element("figcaption"), chart = element("div", "Reading…", { class: "chart", tabindex: 0, role: "img" });
+    const plot = { signals, figure, caption, chart, u: null, panel: null, outputs: [], off: new Set(), loading: 0, loaded: null };
+    chart.setAttribute("aria-label", title(plot));
+    figure.append(caption, chart);
+    place.append(figure);
+    plots.push(plot);
+    active = plot;
+    figure.addEventListener("focusin", () => { active = plot; });
+    figure.addEventListener("pointerdown", () => { active = plot; });
+    droppable(figure, () => plot);
+    chart.addEventListener("keydown", event => {
+      if (event.shiftKey && event.key.startsWith("Arrow")) {
+        event.preventDefault();
+        const step = (view[1] - view[0]) / 200 * (event.key === "ArrowLeft" ? -1 : 1);
+        const time = Math.min(Math.max((cursor === null ? (view[0] + view[1]) / 2 : cursor) + step, view[0]), view[1]);
+        if (plot.u) plot.u.setCursor({ left: plot.u.valToPos(time, "x"), top: 10 });
+        show(time);
+        return host.say(plot.outputs.map(output => output.textContent).join(", "));
+      }
+      const to = charts().moved(event, view, host.full());
+      if (!to) return;
+      event.preventDefault();
+      zoom(to[0], to[1]);
+    });
+    load(plot).then(() => host.say(`Added ${chart.getAttribute("aria-label")}`)).catch(error => { chart.textContent = error.message; host.failed(error); });
+    host.changed();
+    return plot;
+  };
+  const droppable = (target, into) => {
+    target.addEventListener("dragover", event => { event.preventDefault(); target.classList.add("over"); });
+    target.addEventListener("dragleave", () => target.classList.remove("over"));
+    target.addEventListener("drop", event => {
+      event.preventDefault(); event.stopPropagation();
+      target.classList.remove("over");
+      let signal;
+      try { signal = JSON.parse(event.dataTransfer.getData("text/plain")); } catch { return; }
+      if (Array.isArray(signal) && signal.length === 2 && signal.every(part => typeof part === "string")) add([signal], into());
+    });
+  };
+  const redraw = () => plots.forEach(plot => plot.panel && draw(plot));
+  return {
+    add, zoom, droppable, redraw,
+    list: () => plots.map(plot => plot.signals),
+    active: () => active,
+    view: () => view,
+    set: range => { view = range; },
+    clear: () => { while (plots.length) { const plot = plots.pop(); if (plot.u) plot.u.destroy(); plot.figure.remove(); } active = null; cursor = null; marks = []; },
+    reload: () => { plots.forEach(plot => { plot.loaded = null; }); reload(true); },
+    axes: () => plots.forEach(({ u }) => u && u.redraw(false, true)),
+    mark: found => { marks = found; plots.forEach(({ u }) => u && u.redraw(false, false)); },
+    resize: () => { plots.forEach(({ u, chart }) => u && u.setSize({ width: chart.clientWidth, height: u.height })); reload(); },
+    // For tests: what is drawn.
+    drawn: () => plots.map(({ panel }) => panel && { unit: panel.unit, lanes: panel.lanes, series: panel.series.map(({ label, t, v, count }) => ({ label, t: [...t], v, count })) }),
+  };
+};

@@ -1,0 +1,263 @@
+"use strict";
+(() => {
+  const by = id => document.getElementById(id);
+  const root = document.documentElement, prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const say = text => { by("said").textContent = text; };
+  const failed = error => {
+    by("problem").hidden = !error;
+    by("problem").textContent = error ? String(error.message || error) : "";
+  };
+  let start = null, log = null, over = null, lines = [], applied = null;
+  const colours = () => prefersDark.matches ? start.dark : start.light;
+  const utc = by("utc");
+  const size = bytes => {
+    let i = 0;
+    while (bytes >= 1000 && i < 4) { bytes /= 1000; i++; }
+    return `${i ? bytes.toPrecision(3) : bytes} ${["B", "kB", "MB", "GB", "TB"][i]}`;
+  };
+  const length = seconds => seconds === null || seconds === undefined ? "" : seconds < 120 ? `${+seconds.toPrecision(4)} s`
+    : `${Math.floor(seconds / 3600)}:${String(Math.floor(seconds / 60) % 60).padStart(2, "0")}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+
+  // State in the address: log, plots, range, overlay.
+  const part = ([topic, field]) => `${encodeURIComponent(topic)}:${encodeURIComponent(field)}`;
+  const address = () => {
+    if (!log) return "";
+    const found = [`log=${encodeURIComponent(log.name)}`, ...plots.list().map(signals => `plot=${signals.map(part).join(",")}`)];
+    const [a, b] = plots.view();
+    if (a > 0 || b < log.seconds) found.push(`range=${a},${b}`);
+    if (over) found.push(`over=${encodeURIComponent(over.name)}`, `shift=${over.shift}`);
+    if (utc.checked !== (log.unix_ms !== null)) found.push(`utc=${utc.checked ? 1 : 0}`);
+    return "#" + found.join("&");
+  };
+  const parse = text => {
+    const found = { plots: [] };
+    for (const pair of text.replace(/^#/, "").split("&")) {
+      const [key, value = ""] = pair.split(/=(.*)/s);
+      try {
+        if (key === "plot") found.plots.push(value.split(",").map(one => one.split(":").map(decodeURIComponent)).filter(one => one.length === 2));
+        else if (key === "range") found.range = value.split(",").map(Number);
+        else if (key) found[key] = decodeURIComponent(value);
+      } catch { /* A part that cannot be decoded is left out. */ }
+    }
+    found.plots = found.plots.filter(signals => signals.length);
+    if (found.range && !(found.range.length === 2 && found.range.every(isFinite) && found.range[0] < found.range[1])) delete found.range;
+    return found;
+  };
+  let saving = 0;
+  const changed = () => {
+    clearTimeout(saving);
+    saving = setTimeout(() => {
+      applied = address();
+      if (log && location.hash !== applied) history.replaceState(null, "", applied);
+      command();
+      listMessages();
+      scene.draw(null);
+    }, 120);
+  };
+
+  // The command line for what is on the screen.
+  const quote = text => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  const KINDS = ["plot", "cat", "export", "slice", "report"];
+  const command = () => {
+    if (!log) return "";
+    const [a, b] = plots.view(), signals = plots.list().flat(), kind = by("kind").value;
+    const window = a > 0 || b < log.seconds ? ` -S +${+a.toFixed(6)}s -E +${+b.toFixed(6)}s` : "";
+    const topics = [...new Set(signals.map(([topic]) => topic))], stem = log.name.replace(/^.*[/\\]/, "").replace(/\.[^.]*$/, "");
+    const each = (option, list) => list.map(text => ` ${option} ${quote(text)}`).join("");
+    const fields = [...new Set(signals.map(([, field]) => field.replace(/^\w+\((.*)\)$/, "$1").replace(/\[\d+\]/g, "")))];
+    const end = {
+      plot: `${signals.map(([topic, field]) => " " + quote(`${topic}.${field}`)).join("") || " --all"}${window} -o ${quote(stem + ".html")}`,
+      cat: `${each("--topics", topics)}${topics.length === 1 ? each("--fields", fields) : ""}${window} -f csv`,
+      export: ` --to parquet${each("--topics", topics)}${window} -o ${quote(stem)}`,
+      slice: `${window} -o ${quote(stem + ".part." + log.path.split(".").pop())}`,
+      report: ` -o ${quote(stem + ".html")}`,
+    }[kind];
+    const text = `rovelog ${kind} ${quote(log.path)}${end}`;
+    by("command").textContent = text;
+    return text;
+  };
+  const copy = async () => {
+    by("command").hidden = false;
+    try { await navigator.clipboard.writeText(command()); say("Copied the command"); } catch { say("Select the command to copy it"); }
+  };
+
+  const host = {
+    get charts() { return charts; }, colours, say, failed, changed,
+    full: () => log ? [0, log.seconds] : [0, 1],
+    logs: () => [{ log: log.number, shift: 0, name: log.name }, ...(over ? [{ log: over.number, shift: over.shift, name: over.name, over: true }] : [])],
+    view: () => plots.view(),
+    pointed: time => { now(time); scene.draw(time); },
+    point: time => { const middle = plots.view(), half = (middle[1] - middle[0]) / 2; if (time < middle[0] || time > middle[1]) plots.zoom(time - half, time + half); host.pointed(time); },
+  };
+  const charts = rovelogCharts({ colours, utc: () => utc.checked, unixMs: () => log ? log.unix_ms : null, bands: () => log ? log.bands : [] });
+  const plots = rovelogPlots(by("plots"), host);
+  const scene = rovelogScene(by("scene"), host);
+  const tree = rovelogTree(by("tree"), by("search"), by("more"), (signal, into) => plots.add([signal], into ? plots.active() : null));
+  plots.droppable(by("drop"), () => null);
+
+  // The time at the cursor, the flight mode and the last message before it.
+  const now = time => {
+    by("now-time").textContent = time === null ? "" : `${time.toFixed(3)} s${utc.checked && log.unix_ms !== null ? ` = ${charts.iso(time)}Z` : ""}`;
+    let found = "";
+    if (time !== null) {
+      const mode = log.bands.find(([from, to]) => from <= time && time < to);
+      const line = lines.filter(line => line[0] <= time).pop();
+      found = [mode && mode[3], line && `${line[0].toFixed(2)} s ${line[3]}`].filter(Boolean).join(" · ");
+    }
+    by("now-text").textContent = found;
+  };
+  const LEVELS = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
+  const listMessages = () => {
+    if (!log) return;
+    const [a, b] = plots.view(), words = by("message-search").value.toLowerCase();
+    const found = lines.filter(([time, , kind, text]) => time >= a && time <= b && (!words || `${kind} ${text}`.toLowerCase().includes(words)));
+    by("lines").replaceChildren(...found.slice(0, 500).map(([time, level, kind, text]) => {
+      const row = element("tr", null, level < 4 ? { class: "bad" } : level === 4 ? { class: "warn" } : {});
+      const cell = element("td", null, { class: "n" }), button = element("button", time.toFixed(3), { "aria-label": `Show ${time.toFixed(3)} s` });
+      button.addEventListener("click", () => { const span = Math.min(plots.view()[1] - plots.view()[0], Math.max(log.seconds / 20, 1)); plots.zoom(time - span / 2, time + span / 2); host.pointed(time); });
+      cell.append(button);
+      row.append(cell, element("td", LEVELS[level] || ""), element("td", kind), element("td", text));
+      return row;
+    }));
+    by("lines-more").textContent = found.length > 500 ? `${found.length - 500} more: zoom in or search.` : found.length ? "" : "None in the shown range.";
+  };
+
+  const bandNames = () => {
+    const seen = new Map(log.bands.map(([, , k, name]) => [k, name]));
+    by("modes").hidden = !seen.size;
+    by("modes").replaceChildren("Flight modes: ", ...[...seen].map(([k, name]) => {
+      const made = element("span"), box = element("i");
+      box.style.background = colours().fills[k % colours().fills.length];
+      made.append(box, name);
+      return made;
+    }));
+  };
+  const numberOf = name => start.logs.findIndex(([known]) => known === name);
+  const overlay = async (name, shift) => {
+    over = null;
+    if (name) {
+      const number = numberOf(name), other = await rovelogServer.json(`logs/${number}`);
+      over = { number, name, shift: shift || 0, unix_ms: other.unix_ms };
+    }
+    by("overlay").value = name || "";
+    by("shift").value = over ? over.shift : 0;
+    by("shift-label").hidden = !over;
+    by("align").hidden = !over || over.unix_ms === null || log.unix_ms === null;
+    plots.reload();
+    changed();
+  };
+
+  const open = async state => {
+    const number = numberOf(state.log);
+    if (number < 0) throw new Error(`there is no log ${state.log} here`);
+    by("table").hidden = true;
+    by("log").hidden = false;
+    by("title").textContent = state.log;
+    by("facts").textContent = "Reading…";
+    document.title = `${state.log} - Rovelog`;
+    plots.clear(); scene.clear(); lines = []; log = null; over = null;
+    const found = await rovelogServer.json(`logs/${number}`);
+    log = { ...found, number };
+    plots.set(state.range || [0, log.seconds]);
+    utc.disabled = log.unix_ms === null;
+    utc.checked = state.utc === undefined ? log.unix_ms !== null : state.utc === "1" && log.unix_ms !== null;
+    by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
+    tree.fill(log.topics);
+    bandNames();
+    const others = start.logs.map(([name]) => name).filter(name => name !== log.name);
+    by("overlay").replaceChildren(element("option", "none", { value: "" }), ...others.map(name => element("option", name, { value: name })));
+    by("overlay-label").hidden = !others.length;
+    if (state.over && numberOf(state.over) >= 0) await overlay(state.over, Number(state.shift) || 0);
+    (state.plots.length ? state.plots : log.start).forEach(signals => plots.add(signals));
+    rovelogServer.json(`logs/${number}/events`).then(({ lines: sent, left_out }) => {
+      if (!log || log.number !== number) return;
+      lines = sent;
+      by("messages").hidden = !lines.length;
+      plots.mark(lines);
+      listMessages();
+      if (left_out) by("lines-more").textContent += ` ${left_out} lines are left out.`;
+    }).catch(failed);
+    scene.load(number).catch(failed);
+  };
+
+  // The table of logs, filled row by row.
+  const COLUMNS = [["name", "name"], ["format", "format"], ["bytes", "size"], ["time", "changed"], ["seconds", "length"], ["records", "records"], ["utc", "start"], ["state", "state"]];
+  let rows = [], sorted = ["name", 1], filling = false;
+  const table = () => {
+    const words = by("find").value.toLowerCase(), [key, sign] = sorted;
+    const value = row => row[key] ?? "";
+    const shown = rows.filter(row => !words || `${row.name} ${row.format || ""} ${row.state || ""}`.toLowerCase().includes(words))
+      .sort((a, b) => sign * (typeof value(a) === "number" && typeof value(b) === "number" ? value(a) - value(b) : String(value(a)).localeCompare(String(value(b)), "en", { numeric: true })));
+    by("rows").replaceChildren(...shown.slice(0, 2000).map(row => {
+      const made = element("tr", null, row.error ? { class: "bad" } : {}), name = element("td");
+      name.append(element("a", row.name, { href: `#log=${encodeURIComponent(row.name)}` }));
+      const cell = (text, n) => element("td", text, n ? { class: "n" } : {});
+      made.append(name, cell(row.format || ""), cell(size(row.bytes), true), cell(new Date(row.time).toISOString().slice(0, 16).replace("T", " ")),
+        cell(length(row.seconds), true), cell(row.records === undefined ? "" : String(row.records), true), cell((row.utc || "").slice(0, 19).replace("T", " ")), cell(row.error || (row.lost ? `${row.state}, ${size(row.lost)} lost` : row.state || "…")));
+      return made;
+    }));
+  };
+  const heads = () => by("heads").replaceChildren(...COLUMNS.map(([key, text]) => {
+    const head = element("th", null, { scope: "col", ...(sorted[0] === key ? { "aria-sort": sorted[1] > 0 ? "ascending" : "descending" } : {}) });
+    const button = element("button", text);
+    button.addEventListener("click", () => { sorted = [key, sorted[0] === key ? -sorted[1] : 1]; heads(); table(); [...by("heads").querySelectorAll("button")].find(other => other.textContent === text).focus(); });
+    head.append(button);
+    return head;
+  }));
+  const folder = async () => {
+    plots.clear(); scene.clear(); log = null;
+    by("log").hidden = true;
+    by("table").hidden = false;
+    by("title").textContent = `${start.logs.length} logs`;
+    by("facts").textContent = "";
+    document.title = "Rovelog";
+    heads(); table();
+    if (filling) return;
+    filling = true;
+    let next = 0, pending = 0;
+    const worker = async () => {
+      while (next < rows.length) {
+        const i = next++;
+        try { Object.assign(rows[i], await rovelogServer.json(`logs/${i}/row`)); } catch (error) { rows[i].error = error.message; }
+        if (!pending) pending = setTimeout(() => { pending = 0; if (!log) table(); }, 200);
+      }
+    };
+    await Promise.all([worker(), worker()]);
+  };
+  const route = async () => {
+    if (applied !== null && location.hash === applied) return;
+    applied = location.hash;
+    failed(null);
+    const state = parse(location.hash);
+    if (!state.log && start.logs.length === 1) state.log = start.logs[0][0];
+    by("all-logs").hidden = start.logs.length === 1 || !state.log;
+    try { await (state.log ? open(state) : folder()); } catch (error) { by("facts").textContent = ""; failed(error); }
+  };
+
+  by("kind").replaceChildren(...KINDS.map(kind => element("option", kind, { value: kind })));
+  by("kind").addEventListener("change", () => { by("command").hidden = false; command(); });
+  by("copy").addEventListener("click", copy);
+  by("fit").addEventListener("click", () => plots.zoom(...host.full()));
+  utc.addEventListener("change", () => { plots.axes(); changed(); });
+  by("overlay").addEventListener("change", () => overlay(by("overlay").value, 0).catch(failed));
+  by("shift").addEventListener("change", () => { over.shift = Number(by("shift").value) || 0; plots.reload(); changed(); });
+  by("align").addEventListener("click", () => { over.shift = (over.unix_ms - log.unix_ms) / 1000; by("shift").value = over.shift; plots.reload(); changed(); });
+  by("message-search").addEventListener("input", listMessages);
+  by("find").addEventListener("input", table);
+  addEventListener("keydown", event => {
+    if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey || !log) return;
+    const act = { "/": () => by("search").focus(), f: () => plots.zoom(...host.full()), c: copy }[event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+  let resized = 0;
+  addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { plots.resize(); scene.draw(null); }, 100); });
+  prefersDark.addEventListener("change", () => { plots.redraw(); if (log) bandNames(); scene.draw(null); });
+  addEventListener("hashchange", route);
+  // For tests: what is drawn.
+  window.rovelogView = { drawn: plots.drawn, view: plots.view, full: () => host.full()[1], add: signals => { plots.add(signals); } };
+  rovelogServer.json("logs").then(found => {
+    start = found;
+    rows = start.logs.map(([name, bytes, time]) => ({ name, bytes, time }));
+    return route();
+  }).catch(failed);
+})();

@@ -1,0 +1,179 @@
+//! The logs of the page: a list that is made at the start, and those that are open.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rovelog::{AnyLog, ReadOptions, Watch};
+use rovelog_export::plot::Overview;
+use rovelog_export::{TimeBase, report};
+use rovelog_scale::LogFile;
+use serde_json::Value;
+
+use crate::ViewError;
+
+/// Most logs that are open at a time.
+const MOST_OPEN: usize = 8;
+
+/// Most bytes of overviews of a log; those that were made first go first.
+const MOST_OVERVIEWS: usize = 128 << 20;
+
+/// A log of the list.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) file: LogFile,
+    /// Name on the page: the path below the folder that contains all logs.
+    pub(crate) name: String,
+    open: Mutex<Option<Arc<Opened>>>,
+    /// When it was used last, as a count of uses.
+    used: AtomicU64,
+    pub(crate) summary: OnceLock<Value>,
+}
+
+/// All logs.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    list: Vec<Listed>,
+    options: ReadOptions,
+    format: Option<String>,
+    uses: AtomicU64,
+}
+
+/// A log that is open.
+pub(crate) struct Opened {
+    pub(crate) log: AnyLog,
+    watch: Watch,
+    /// Time range that is shown, nanoseconds of the log's clock.
+    pub(crate) span: (i64, i64),
+    /// Overviews in the order in which they were made.
+    overviews: Mutex<Vec<Arc<Overview>>>,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened").field("span", &self.span).finish_non_exhaustive()
+    }
+}
+
+impl Logs {
+    pub(crate) fn find<S: AsRef<str>>(
+        sources: &[S],
+        options: ReadOptions,
+        format: Option<String>,
+    ) -> Result<Self, ViewError> {
+        let mut files = rovelog_scale::find(sources)?;
+        let folders: Vec<PathBuf> = sources
+            .iter()
+            .map(|source| Path::new(source.as_ref()))
+            .filter(|path| path.is_dir())
+            .filter_map(|path| path.canonicalize().ok())
+            .collect();
+        if folders.len() == sources.len() {
+            files.retain(|file| {
+                let path = Path::new(&file.uri).canonicalize();
+                path.is_ok_and(|path| folders.iter().any(|folder| path.starts_with(folder)))
+            });
+        }
+        let common = common(&files);
+        let listed = |file: LogFile| {
+            let name = Path::new(&file.uri).strip_prefix(&common).unwrap_or(Path::new(&file.uri));
+            let name = name.to_string_lossy().into_owned();
+            Listed { name, file, open: Mutex::default(), used: AtomicU64::new(0), summary: OnceLock::new() }
+        };
+        let list = files.into_iter().map(listed).collect();
+        Ok(Self { list, options, format, uses: AtomicU64::new(0) })
+    }
+
+    pub(crate) fn list(&self) -> &[Listed] {
+        &self.list
+    }
+
+    /// Opens a log, or returns it if it is open.
+    pub(crate) fn open(&self, number: usize) -> Result<Arc<Opened>, String> {
+        let listed = self.list.get(number).ok_or("there is no such log")?;
+        let mut place = lock(&listed.open);
+        listed.used.store(self.uses.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if let Some(open) = &*place {
+            if open.watch.check().is_ok() {
+                return Ok(Arc::clone(open));
+            }
+            *place = None;
+        }
+        let opened = rovelog::open_watched(&listed.file.uri, self.format.as_deref(), &self.options);
+        let (log, watch) = opened.map_err(|error| error.to_string())?;
+        let span = report::span(&log).unwrap_or((0, 1));
+        let opened = Arc::new(Opened { log, watch, span, overviews: Mutex::default() });
+        *place = Some(Arc::clone(&opened));
+        drop(place);
+        self.close_others();
+        Ok(opened)
+    }
+
+    /// Closes the logs that were used longest ago, if too many are open. Those in use stay open for
+    /// as long as they are used.
+    fn close_others(&self) {
+        let is_open = |listed: &&Listed| listed.open.try_lock().is_ok_and(|place| place.is_some());
+        let mut open: Vec<&Listed> = self.list.iter().filter(is_open).collect();
+        open.sort_by_key(|listed| listed.used.load(Ordering::Relaxed));
+        for listed in open.iter().take(open.len().saturating_sub(MOST_OPEN)) {
+            if let Ok(mut place) = listed.open.try_lock() {
+                *place = None;
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// Returns the result of work on the log, if the file was not shortened meanwhile.
+    pub(crate) fn checked<T>(&self, result: T) -> Result<T, String> {
+        self.watch.check().map_err(|error| error.to_string())?;
+        Ok(result)
+    }
+
+    /// Returns the Unix time of the start in milliseconds, if the log has UTC.
+    pub(crate) fn unix_ms(&self) -> Option<f64> {
+        match TimeBase::of(&*self.log) {
+            base @ TimeBase::Utc(_) => base.place(self.span.0).map(|nanos| nanos as f64 / 1e6),
+            _ => None,
+        }
+    }
+
+    /// Returns the seconds of a time since the start.
+    pub(crate) fn seconds(&self, nanos: i64) -> f64 {
+        nanos.saturating_sub(self.span.0) as f64 / 1e9
+    }
+
+    /// Returns the time of seconds since the start.
+    #[expect(clippy::cast_possible_truncation, reason = "saturates")]
+    pub(crate) fn nanos(&self, seconds: f64) -> i64 {
+        self.span.0.saturating_add((seconds * 1e9).round() as i64)
+    }
+
+    /// Locks the overviews. Only one pass over a log makes overviews at a time, so that no signal is
+    /// read twice.
+    pub(crate) fn overviews(&self) -> MutexGuard<'_, Vec<Arc<Overview>>> {
+        lock(&self.overviews)
+    }
+}
+
+/// Removes the oldest overviews if they use too much memory, but none of the last `keep`.
+pub(crate) fn limit(overviews: &mut Vec<Arc<Overview>>, keep: usize) {
+    let mut bytes: usize = overviews.iter().map(|overview| overview.bytes()).sum();
+    while bytes > MOST_OVERVIEWS && overviews.len() > keep {
+        bytes -= overviews.remove(0).bytes();
+    }
+}
+
+/// Locks what a panic of another request cannot leave inconsistent.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the folder that contains all files.
+fn common(files: &[LogFile]) -> PathBuf {
+    let folder = |file: &LogFile| Path::new(&file.uri).parent().map(Path::to_path_buf).unwrap_or_default();
+    let join = |a: PathBuf, b: PathBuf| {
+        a.components().zip(b.components()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect()
+    };
+    files.iter().map(folder).reduce(join).unwrap_or_default()
+}

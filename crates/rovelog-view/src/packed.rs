@@ -1,0 +1,31 @@
+//! Numbers for the page: a header in JSON, and arrays of doubles.
+
+use serde_json::Value;
+
+/// Returns the length of the header, the header with spaces up to a multiple of 8 bytes, and the
+/// arrays one after the other, little endian. The header says how many numbers each has.
+pub(crate) fn packed<'a>(header: &Value, arrays: impl IntoIterator<Item = &'a [f64]>) -> Vec<u8> {
+    let mut text = header.to_string();
+    while !(4 + text.len()).is_multiple_of(8) {
+        text.push(' ');
+    }
+    let mut bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    arrays.into_iter().flatten().for_each(|number| bytes.extend(number.to_le_bytes()));
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_start_at_a_multiple_of_eight() {
+        for name in ["", "a", "ab", "äöü", "1234567"] {
+            let bytes = packed(&Value::from(name), [&[1.5, 2.5][..], &[3.5]]);
+            let header = 4 + u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+            assert_eq!((header % 8, bytes.len()), (0, header + 24));
+            assert_eq!(bytes[header + 16..], 3.5_f64.to_le_bytes());
+        }
+    }
+}

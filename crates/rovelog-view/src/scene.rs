@@ -1,0 +1,225 @@
+//! What is not a plot: the track, images, and clouds of points.
+
+use rovelog::vel_format::images::Encoding;
+use rovelog::vel_format::velodyne::{Decoder, Point, PointOptions};
+use rovelog::vel_format::{Kind, Payload, VelReader};
+use rovelog::{AnyLog, Record, Select, Topic, Value};
+use rovelog_export::picture;
+use rovelog_export::track::{self, TrackOptions};
+use serde_json::json;
+
+use crate::logs::Opened;
+use crate::packed::packed;
+
+/// Most points of a track, of a cloud, and most times of a topic that are sent.
+const MOST_TRACK: usize = 20_000;
+const MOST_POINTS: usize = 300_000;
+const MOST_TIMES: usize = 200_000;
+
+/// Length of a part of a Velodyne's recording that is shown at once: a revolution at 10 Hz.
+const REVOLUTION: i64 = 100_000_000;
+
+/// Returns seconds, latitudes and longitudes of the first track of the log, and where each of its
+/// segments ends.
+pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
+    let found = track::of(&opened.log, &TrackOptions::default()).ok();
+    let line = found.and_then(|(track, _)| track.lines.into_iter().next());
+    let Some(line) = line else { return opened.checked(packed(&json!({ "points": 0 }), [])) };
+    let total: usize = line.segments.iter().map(|segment| segment.points.len()).sum();
+    let every = total.div_ceil(MOST_TRACK).max(1);
+    let (mut times, mut north, mut east, mut ends) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for segment in &line.segments {
+        let last = segment.points.len().saturating_sub(1);
+        let kept = segment.points.iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last);
+        for (_, point) in kept {
+            times.push(opened.seconds(point.time.nanos));
+            north.push(point.latitude);
+            east.push(point.longitude);
+        }
+        ends.push(times.len());
+    }
+    let header = json!({ "points": times.len(), "ends": ends, "source": line.source });
+    opened.checked(packed(&header, [&times[..], &north, &east]))
+}
+
+/// What a topic has besides numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Image,
+    Cloud,
+}
+
+fn content(log: &AnyLog, topic: &Topic) -> Option<Content> {
+    match (log, &*topic.type_name) {
+        (AnyLog::Vel(_), "ImageM") => Some(Content::Image),
+        (AnyLog::Rosbag(_), name) if picture::is_image(name) => Some(Content::Image),
+        (AnyLog::Vel(_), "VelodyneRawDataM" | "LaserRange2DDataM")
+        | (AnyLog::Rosbag(_), "sensor_msgs/PointCloud2" | "sensor_msgs/LaserScan") => Some(Content::Cloud),
+        _ => None,
+    }
+}
+
+/// Returns the topics with images and clouds, and the seconds of their records.
+pub(crate) fn sources(opened: &Opened) -> Result<Vec<u8>, String> {
+    let (mut headers, mut columns) = (Vec::new(), Vec::new());
+    for topic in opened.log.topics().iter().filter(|topic| topic.count > 0) {
+        let Some(content) = content(&opened.log, topic) else { continue };
+        let records = opened.log.records(&Select::topic(&topic.name));
+        let times = records.filter_map(|record| record.ok()?.time);
+        let times: Vec<f64> = times.map(|time| opened.seconds(time.nanos)).take(MOST_TIMES).collect();
+        let kind = if content == Content::Image { "image" } else { "cloud" };
+        headers.push(json!({ "topic": topic.name, "kind": kind, "points": times.len() }));
+        columns.push(times);
+    }
+    opened.checked(packed(&json!({ "sources": headers }), columns.iter().map(Vec::as_slice)))
+}
+
+/// Returns the image of a topic at a time, and its media type.
+pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u8>, &'static str), String> {
+    let record = record(opened, topic, seconds)?;
+    if content(&opened.log, record.topic) != Some(Content::Image) {
+        return Err(format!("{topic} has no images"));
+    }
+    let image = if let AnyLog::Vel(reader) = &opened.log {
+        vel_image(reader, &record)?
+    } else {
+        let value = record.value().map_err(|error| error.to_string())?;
+        let picture = picture::of_message(&record.topic.type_name, &value);
+        let picture = picture.map_err(|error| error.to_string())??;
+        (picture.bytes, picture.extension)
+    };
+    let kind = match image.1 {
+        "jpg" => "image/jpeg",
+        "png" => "image/png",
+        _ => return Err("the format of the image is unknown".to_owned()),
+    };
+    opened.checked((image.0, kind))
+}
+
+fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, &'static str), String> {
+    let message = reader.message_at(record.offset).ok_or("the message is gone")?;
+    let Some(Payload::Image(image)) = message.payload() else { return Err("it is not an image".to_owned()) };
+    if image.encoding() == Encoding::Jpeg {
+        return Ok((image.data.0.to_vec(), "jpg"));
+    }
+    let png = picture::png_of_vel(&image, &message).map_err(|error| error.to_string())?;
+    Ok((png, "png"))
+}
+
+/// Returns the first record of a topic at or after a time, or the last one.
+fn record<'a>(opened: &'a Opened, topic: &str, seconds: f64) -> Result<Record<'a>, String> {
+    let topic = opened.log.topic(topic).ok_or("there is no such topic")?;
+    // Seconds are rounded to nanoseconds.
+    let from = opened.nanos(seconds).saturating_sub(1000);
+    let after = topic.records(&Select::all().between(Some(from), None)).next();
+    let record = after.or_else(|| topic.records(&Select::all()).last());
+    record.ok_or("the topic has no records")?.map_err(|error| error.to_string())
+}
+
+/// Returns the points of a topic at a time: X ahead, Y left, Z up, and intensities, in metres.
+pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8>, String> {
+    let record = record(opened, topic, seconds)?;
+    let mut points: Vec<[f64; 4]> = match (&opened.log, content(&opened.log, record.topic)) {
+        (AnyLog::Vel(reader), Some(Content::Cloud)) => vel_points(reader, &record)?,
+        (_, Some(Content::Cloud)) => {
+            let value = record.value().map_err(|error| error.to_string())?;
+            if record.topic.type_name.ends_with("PointCloud2") { cloud_points(&value) } else { scan(&value) }
+        }
+        _ => return Err(format!("{topic} has no points")),
+    };
+    points.retain(|point| point[..3].iter().all(|part| part.is_finite()));
+    let every = points.len().div_ceil(MOST_POINTS).max(1);
+    let points: Vec<[f64; 4]> = points.into_iter().step_by(every).collect();
+    let columns: Vec<Vec<f64>> =
+        (0..4).map(|axis| points.iter().map(|point| point[axis]).collect()).collect();
+    let time = record.time.map(|time| opened.seconds(time.nanos));
+    let header = json!({ "points": points.len(), "every": every, "time": time });
+    opened.checked(packed(&header, columns.iter().map(Vec::as_slice)))
+}
+
+fn vel_points(reader: &VelReader, record: &Record<'_>) -> Result<Vec<[f64; 4]>, String> {
+    let message = reader.message_at(record.offset).ok_or("the message is gone")?;
+    if let Some(Payload::Laser(scan)) = message.payload() {
+        let points = scan.points().ok_or("the scanner is unknown")?;
+        return Ok(points.filter_map(|point| point.xy()).map(|[x, y]| [x, y, 0.0, 0.0]).collect());
+    }
+    let sensor = reader.meaning().velodyne.as_ref().ok_or("the model of the Velodyne is unknown")?;
+    let calibration = if sensor.model.is_hdl64() { reader.velodyne_calibration() } else { None };
+    let decoder = Decoder::of(sensor, calibration.as_ref(), PointOptions::default());
+    let mut decoder = decoder.map_err(|error| error.to_string())?;
+    let mut points: Vec<Point> = Vec::new();
+    let window = message.nanos..message.nanos.saturating_add(REVOLUTION);
+    for (_, payload) in reader.payloads(Kind::Velodyne).filter(|(message, _)| window.contains(&message.nanos))
+    {
+        let Payload::Velodyne(data) = payload else { continue };
+        data.packets.0.iter().for_each(|packet| decoder.packet(packet, 0, &mut points));
+        if points.len() > 4 * MOST_POINTS {
+            break;
+        }
+    }
+    Ok(points.iter().map(|point| [point.x, point.y, point.z, point.intensity].map(f64::from)).collect())
+}
+
+fn number(value: &Value, name: &str) -> f64 {
+    value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN)
+}
+
+/// Returns the points of a `sensor_msgs/LaserScan`.
+fn scan(value: &Value) -> Vec<[f64; 4]> {
+    let list = |name: &str| match value.get(name) {
+        Some(Value::List(list)) => &list[..],
+        _ => &[],
+    };
+    let (first, step) = (number(value, "angle_min"), number(value, "angle_increment"));
+    let (near, far) = (number(value, "range_min"), number(value, "range_max"));
+    let bright = list("intensities");
+    let point = |(i, range): (usize, &Value)| {
+        let range = range.as_f64().filter(|range| (near..=far).contains(range))?;
+        let angle = first + step * i as f64;
+        let intensity = bright.get(i).and_then(Value::as_f64).unwrap_or(0.0);
+        Some([range * angle.cos(), range * angle.sin(), 0.0, intensity])
+    };
+    list("ranges").iter().enumerate().filter_map(point).collect()
+}
+
+/// Returns the points of a `sensor_msgs/PointCloud2`.
+fn cloud_points(value: &Value) -> Vec<[f64; 4]> {
+    let (Some(Value::Bytes(data)), Some(Value::List(fields))) = (value.get("data"), value.get("fields"))
+    else {
+        return Vec::new();
+    };
+    let big = matches!(value.get("is_bigendian"), Some(Value::Bool(true) | Value::UInt(1.., _)));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; NaN is 0")]
+    let whole = |number: f64| number as usize;
+    let field = |name: &str| {
+        let found = fields.iter().find(|field| field.get("name").and_then(Value::as_str) == Some(name))?;
+        Some((whole(number(found, "offset")), whole(number(found, "datatype"))))
+    };
+    let (Some(x), Some(y), Some(z)) = (field("x"), field("y"), field("z")) else { return Vec::new() };
+    let step = whole(number(value, "point_step")).max(1);
+    let read = |point: &[u8], (offset, kind): (usize, usize)| -> f64 {
+        let bytes = |n: usize| {
+            let mut bytes = point.get(offset..offset.checked_add(n)?)?.to_vec();
+            if big {
+                bytes.reverse();
+            }
+            Some(bytes)
+        };
+        let four = || bytes(4).and_then(|bytes| bytes.try_into().ok());
+        // The numbers of `sensor_msgs/PointField`.
+        let found = match kind {
+            2 => bytes(1).map(|bytes| f64::from(bytes[0])),
+            4 => bytes(2).and_then(|bytes| bytes.try_into().ok()).map(|b| f64::from(u16::from_le_bytes(b))),
+            7 => four().map(|bytes| f64::from(f32::from_le_bytes(bytes))),
+            8 => bytes(8).and_then(|bytes| bytes.try_into().ok()).map(f64::from_le_bytes),
+            _ => None,
+        };
+        found.unwrap_or(f64::NAN)
+    };
+    let bright = field("intensity");
+    let point = |point: &[u8]| {
+        let intensity = bright.map_or(0.0, |field| read(point, field));
+        [read(point, x), read(point, y), read(point, z), intensity]
+    };
+    data.chunks_exact(step).map(point).collect()
+}

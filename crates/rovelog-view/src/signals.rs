@@ -1,0 +1,103 @@
+//! Parts of signals for the width of a screen.
+
+use std::sync::Arc;
+
+use rovelog_export::plot::{Overview, Series};
+use rovelog_export::signal::{Signal, Signals, numeric_fields};
+use serde_json::{Value, json};
+
+use crate::logs::{Opened, limit};
+use crate::packed::packed;
+
+/// Most signals of a request.
+const MOST: usize = 256;
+
+/// Most columns of pixels.
+const WIDEST: usize = 20_000;
+
+/// What a request asks for.
+pub(crate) struct Wanted {
+    /// Topics and fields.
+    pub(crate) signals: Vec<(String, String)>,
+    /// Seconds since the start of the log; `None`: all of it.
+    pub(crate) span: Option<(f64, f64)>,
+    pub(crate) width: usize,
+}
+
+/// Returns the signals: a header with their names, units and looks, and the seconds and values of
+/// each.
+pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String> {
+    if wanted.signals.len() > MOST {
+        return Err(format!("more than {MOST} signals in one request"));
+    }
+    let span = wanted.span.map_or(opened.span, |(from, to)| (opened.nanos(from), opened.nanos(to)));
+    let width = wanted.width.clamp(1, WIDEST);
+    let signals = wanted.signals.iter().map(|(topic, field)| signal(opened, topic, field));
+    let overviews = overviews(opened, &signals.collect::<Vec<_>>())?;
+    let mut found: Vec<Option<(Arc<Overview>, Series)>> = Vec::new();
+    for overview in overviews {
+        let Some(overview) = overview else {
+            found.push(None);
+            continue;
+        };
+        let part = overview.part(&*opened.log, span, width, opened.span.0);
+        found.push(Some((overview, part.map_err(|error| error.to_string())?)));
+    }
+    let headers: Vec<Value> = found
+        .iter()
+        .map(|found| found.as_ref().map_or(Value::Null, |(overview, series)| header(overview, series)))
+        .collect();
+    let numbers = found.iter().flatten().map(|(_, series)| &series.points);
+    let columns = numbers.flat_map(|points| {
+        let (times, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+        [times, values]
+    });
+    let columns: Vec<Vec<f64>> = columns.collect();
+    opened.checked(packed(&json!({ "series": headers }), columns.iter().map(Vec::as_slice)))
+}
+
+/// Returns the signal of a field, of the log or derived. A name is no expression: names of fields may
+/// look like one.
+fn signal(opened: &Opened, name: &str, field: &str) -> Signal {
+    let plain = || Signal::of(name, field);
+    let Some(topic) = opened.log.topic(name) else { return plain() };
+    if numeric_fields(&*opened.log, topic.get()).iter().any(|known| known == field) {
+        return plain();
+    }
+    let signals = Signals::among(&*opened.log, &[topic.get()]);
+    signals.one(&format!("{name}.{field}")).unwrap_or_else(|_| plain())
+}
+
+fn header(overview: &Overview, series: &Series) -> Value {
+    let (factor, unit) = overview.prefixed();
+    let names: serde_json::Map<String, Value> =
+        series.state_names().iter().map(|(value, name)| (value.to_string(), Value::from(*name))).collect();
+    json!({
+        "name": series.name,
+        "unit": series.unit,
+        "factor": factor,
+        "prefixed": unit,
+        "step": series.is_step(),
+        "lane": series.is_lane(),
+        "names": if names.is_empty() { Value::Null } else { names.into() },
+        "count": series.count,
+        "points": series.points.len(),
+    })
+}
+
+/// Returns the overviews of signals; makes those that are missing in one pass over the log.
+fn overviews(opened: &Opened, signals: &[Signal]) -> Result<Vec<Option<Arc<Overview>>>, String> {
+    let mut known = opened.overviews();
+    let of = |known: &[Arc<Overview>], signal: &Signal| {
+        known.iter().find(|overview| overview.signal() == signal).map(Arc::clone)
+    };
+    let missing: Vec<Signal> =
+        signals.iter().filter(|signal| of(&known, signal).is_none()).cloned().collect();
+    if !missing.is_empty() {
+        let made = Overview::read(&*opened.log, &missing).map_err(|error| error.to_string())?;
+        known.extend(made.into_iter().flatten().map(Arc::new));
+    }
+    let found = signals.iter().map(|signal| of(&known, signal)).collect();
+    limit(&mut known, signals.len());
+    Ok(found)
+}

@@ -1,0 +1,162 @@
+//! Which requests the server answers, and what the numbers are that it sends.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rovelog_view::{View, ViewOptions};
+
+/// A running server: its port and its token.
+struct Running {
+    port: u16,
+    token: String,
+}
+
+fn start(sources: &[&str]) -> Running {
+    let view = View::open(sources, ViewOptions::default()).unwrap();
+    let address = view.address();
+    let rest = address.strip_prefix("http://127.0.0.1:").unwrap();
+    let (port, token) = rest.split_once('/').unwrap();
+    let running = Running { port: port.parse().unwrap(), token: token.trim_matches('/').to_owned() };
+    std::thread::spawn(move || view.run());
+    running
+}
+
+impl Running {
+    /// Sends a request as it is. Returns the status and the whole answer.
+    fn raw(&self, request: &str) -> (u16, Vec<u8>) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let status = String::from_utf8_lossy(&answer[9..12]).parse().unwrap();
+        (status, answer)
+    }
+
+    fn request(&self, method: &str, path: &str, host: &str, more: &str) -> (u16, Vec<u8>) {
+        self.raw(&format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n"))
+    }
+
+    fn get(&self, path: &str) -> (u16, Vec<u8>) {
+        let (path, host) = (format!("/{}/{path}", self.token), format!("127.0.0.1:{}", self.port));
+        self.request("GET", &path, &host, "")
+    }
+}
+
+fn corpus(name: &str) -> String {
+    rovelog_testing::root().join("corpus").join(name).to_string_lossy().into_owned()
+}
+
+fn text(answer: &[u8]) -> String {
+    String::from_utf8_lossy(answer).into_owned()
+}
+
+fn body(answer: &[u8]) -> &[u8] {
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    &answer[end + 4..]
+}
+
+#[test]
+fn only_the_own_page_gets_an_answer() {
+    let server = start(&[&corpus("ulog/utc-gps-int32.ulg")]);
+    let (own, page) = (format!("127.0.0.1:{}", server.port), format!("/{}/", server.token));
+    let (status, answer) = server.request("GET", &page, &own, "");
+    assert_eq!(status, 200);
+    let answer = text(&answer).to_ascii_lowercase();
+    for header in ["content-security-policy: default-src 'none'", "nosniff", "no-referrer", "no-store"] {
+        assert!(answer.contains(header), "{header}");
+    }
+    assert_eq!(server.request("GET", &page, &format!("localhost:{}", server.port), "").0, 200);
+    // The name of another site that leads to this machine.
+    for host in ["evil.example", "127.0.0.1", "127.0.0.1:1", &format!("evil.example:{}", server.port), ""] {
+        assert_eq!(server.request("GET", &page, host, "").0, 403, "{host}");
+    }
+    for more in ["Origin: http://evil.example\r\n", "Origin: null\r\n", "Sec-Fetch-Site: cross-site\r\n"] {
+        assert_eq!(server.request("GET", &page, &own, more).0, 403, "{more}");
+    }
+    assert_eq!(server.request("GET", &page, &own, &format!("Origin: http://{own}\r\n")).0, 200);
+    for path in ["/", "/logs", "/view.js", "/00000000000000000000000000000000/", "/..", "//"] {
+        assert_eq!(server.request("GET", path, &own, "").0, 404, "{path}");
+    }
+    for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+        assert_eq!(server.request(method, &format!("{page}logs"), &own, "").0, 405, "{method}");
+    }
+}
+
+#[test]
+fn only_the_logs_that_were_found_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (inside, outside) = (folder.path().join("logs"), folder.path().join("secret.ulg"));
+    std::fs::create_dir(&inside).unwrap();
+    std::fs::copy(corpus("ulog/utc-gps-int32.ulg"), inside.join("a.ulg")).unwrap();
+    std::fs::copy(corpus("ulog/utc-gps-int32.ulg"), &outside).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&outside, inside.join("link.ulg")).unwrap();
+    let server = start(&[inside.to_str().unwrap()]);
+    let (status, answer) = server.get("logs");
+    assert_eq!(status, 200);
+    let listed: serde_json::Value = serde_json::from_slice(body(&answer)).unwrap();
+    assert_eq!(listed["logs"].as_array().unwrap().len(), 1, "links that lead out are left out: {listed}");
+    assert_eq!(listed["logs"][0][0], "a.ulg");
+    assert_eq!(server.get("logs/0").0, 200);
+    assert_eq!(server.get("logs/1").0, 422);
+    for path in
+        ["logs/-1", "logs/../../secret.ulg", "logs/0/..%2f..%2fsecret.ulg", "secret.ulg", "%2e%2e/secret.ulg"]
+    {
+        let status = server.get(path).0;
+        assert!((400..500).contains(&status), "{path}: {status}");
+    }
+}
+
+#[test]
+fn bad_questions_get_an_error_and_no_harm() {
+    let server = start(&[&corpus("vel/all-kinds.vel")]);
+    let topic = "topic=GPSDataM&field=";
+    for (path, status) in [
+        (format!("logs/0/signals?{topic}altitude&from=NaN&to=1"), 422),
+        (format!("logs/0/signals?{topic}altitude&from=1e300&to=-1e300&width=1e300"), 200),
+        (format!("logs/0/signals?{topic}nothing"), 200),
+        (format!("logs/0/signals?{}", format!("{topic}altitude&").repeat(300)), 422),
+        ("logs/0/signals?topic=a".to_owned(), 200),
+        ("logs/0/image?topic=GPSDataM&at=0".to_owned(), 422),
+        ("logs/0/cloud?topic=%00%ff&at=0".to_owned(), 200),
+        ("logs/0/cloud?topic=VelodyneRawDataM&at=x".to_owned(), 422),
+        ("logs/99999999999999999999/row".to_owned(), 400),
+    ] {
+        assert_eq!(server.get(&path).0, status, "{path}");
+    }
+    // It still answers.
+    assert_eq!(server.get("logs/0").0, 200);
+}
+
+#[test]
+fn every_log_of_the_corpus_can_be_shown_or_has_a_reason() {
+    let (done, finished) = mpsc::channel();
+    std::thread::spawn(move || {
+        let server = start(&[&corpus("")]);
+        let listed: serde_json::Value = serde_json::from_slice(body(&server.get("logs").1)).unwrap();
+        let logs = listed["logs"].as_array().unwrap();
+        assert!(logs.len() > 300, "{}", logs.len());
+        // Every fifth: other tests open all of them.
+        for (number, log) in logs.iter().enumerate().step_by(5) {
+            for what in ["", "/row", "/events", "/track", "/sources"] {
+                let status = server.get(&format!("logs/{number}{what}")).0;
+                assert!(matches!(status, 200 | 422), "{log}{what}: {status}");
+            }
+        }
+        done.send(()).unwrap();
+    });
+    finished.recv_timeout(Duration::from_mins(2)).expect("the server answers all questions");
+}
+
+#[test]
+fn a_source_without_logs_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = View::open(&[folder.path().to_str().unwrap()], ViewOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("no log"), "{error}");
+    assert!(!Path::new("nothing.ulg").exists());
+    assert!(View::open(&["nothing.ulg"], ViewOptions::default()).is_err());
+}

@@ -1,0 +1,74 @@
+//! The page of `rovelog view` in a browser: its tests, and the pictures of the documentation.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, ensure};
+
+use crate::process::{run, run_or};
+use crate::{oracle, package, root};
+
+/// Drives Chromium; has axe-core; writes pictures with a palette.
+const PACKAGES: &[&str] = &["playwright==1.65.2", "axe-playwright-python==0.1.8", "pillow"];
+
+/// Returns a Chromium that starts, if there is one.
+fn chromium() -> Option<OsString> {
+    let named = env::var_os("ROVELOG_BROWSER");
+    let usual = ["chromium", "chromium-browser", "google-chrome", "chrome"].map(OsString::from);
+    named.into_iter().chain(usual).find(|name| {
+        let mut version = Command::new(name);
+        version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        version.status().is_ok_and(|status| status.success())
+    })
+}
+
+/// Returns the path of a program, as Playwright needs it.
+fn path(program: &OsString) -> PathBuf {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file());
+    found.unwrap_or_else(|| program.into())
+}
+
+/// Returns a script of the view with its first arguments: the browser and the command line of the
+/// wheel, as its users have it.
+fn script(name: &str, chromium: &OsString) -> Result<Command> {
+    let (python, _) = package::development("browser", PACKAGES)?;
+    let rovelog = python.with_file_name("rovelog");
+    let mut script = Command::new(python);
+    script
+        .arg("-B")
+        .arg(root().join("crates/rovelog-view/tests").join(name))
+        .arg(path(chromium))
+        .arg(rovelog);
+    Ok(script)
+}
+
+/// Runs the stage of `cargo xtask test`.
+pub(crate) fn check() -> Result<()> {
+    let Some(chromium) = chromium() else {
+        println!("SKIPPED: no Chromium (ROVELOG_BROWSER names one); the page of rovelog view is not tested");
+        return Ok(());
+    };
+    let mut tests = script("browser.py", &chromium)?;
+    match oracle::real() {
+        Some(real) => drop(tests.arg(real)),
+        None => println!("SKIPPED: real logs; the page shows logs of the corpus"),
+    }
+    run_or(&mut tests, "the page of rovelog view fails in the browser")
+}
+
+/// Runs the subcommand `screenshots`.
+pub(crate) fn screenshots(args: &[String]) -> Result<()> {
+    ensure!(args.is_empty(), "screenshots takes no options");
+    let (Some(chromium), Some(real)) = (chromium(), oracle::real()) else {
+        anyhow::bail!(
+            "screenshots needs Chromium (ROVELOG_BROWSER names one) and the real logs (ROVELOG_REAL)"
+        );
+    };
+    let out = root().join("docs/pictures");
+    fs::create_dir_all(&out)?;
+    run(script("screenshots.py", &chromium)?.arg(real).arg(out))
+}
