@@ -63,7 +63,7 @@ def same(got, want, what, exact=True):
     if not equal:
         at = np.flatnonzero(~((got == want) | (np.isnan(got) & np.isnan(want))))[0]
         raise AssertionError(f"{what}: row {at}: {got.flat[at]!r}, not {want.flat[at]!r}")
-    count(what.split(":")[0], got.size)
+    count(what, got.size)
 
 
 def joins(binary, log, folder, names):
