@@ -418,7 +418,7 @@ mod tests {
             let feed = |push: &mut dyn FnMut(usize, u32) -> Result<(), u32>| {
                 (0..).try_for_each(|item: u32| push(item as usize % 3, item))
             };
-            let work = |_: &mut (), item: u32| if item == 40 { Err(item) } else { Ok(()) };
+            let work = |(): &mut (), item: u32| if item == 40 { Err(item) } else { Ok(()) };
             assert_eq!(lanes(jobs(threads), vec![(); 3], work, feed), Err(40));
         }
     }

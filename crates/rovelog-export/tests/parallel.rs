@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use rovelog::core::parallel::Jobs;
-use rovelog::{AnyLog, LogReader as _, ReadOptions, Select, Topic};
+use rovelog::{AnyLog, ReadOptions, Select, Topic};
 use rovelog_export::mcap::{McapCompression, McapOptions};
 use rovelog_export::ndjson::Lines;
 use rovelog_export::table::{self, Kind, TableOptions};
@@ -30,7 +30,7 @@ fn lines_are_the_json_of_the_values() {
             let written = lines.data(&record, &mut line);
             match record.value() {
                 Ok(value) => {
-                    assert_eq!(String::from_utf8(line).unwrap(), value.to_json(), "{name}: {record:?}")
+                    assert_eq!(String::from_utf8(line).unwrap(), value.to_json(), "{name}: {record:?}");
                 }
                 Err(_) => assert!(written.is_err() && line.is_empty(), "{name}: {record:?}"),
             }

@@ -1,8 +1,8 @@
 //! Joins against a plain search through all rows, and names that are found or not.
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array as _, RecordBatch};
 use rovelog::{AnyLog, Select};
 use rovelog_export::signal::{Base, JoinOptions, Method, Signals, join};
 

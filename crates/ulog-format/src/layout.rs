@@ -433,7 +433,9 @@ mod tests {
         let battery = "battery_status:float voltage_v;float[14] voltage_cell_v;";
         let of = |infos: &[(&[u8], &[u8])]| {
             let mut formats = formats(&[text, battery]);
-            infos.iter().for_each(|(key, value)| formats.learn(Info { key, value }));
+            for (key, value) in infos {
+                formats.learn(Info { key, value });
+            }
             let mut fields = |name| {
                 let layout = formats.layout(name, &Limits::default()).unwrap();
                 layout.record.schema().fields.clone()

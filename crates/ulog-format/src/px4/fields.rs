@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(TABLE.len(), topics.sum::<usize>(), "no topic stands twice");
         assert!(fields > 900, "{fields}");
         for known in TABLE.values().flat_map(|fields| fields.values()) {
-            assert!(known.unit.is_some() != !known.names.is_empty(), "{known:?}");
+            assert_eq!(known.unit.is_some(), known.names.is_empty(), "{known:?}");
             // Only the last names have no end, and the releases rise.
             let ends: Vec<_> = known.names.iter().map(|(until, _)| until.unwrap_or((u8::MAX, 0))).collect();
             assert!(ends.is_sorted() && ends.last().is_none_or(|last| last.0 == u8::MAX), "{known:?}");
