@@ -54,8 +54,10 @@ fn a_join_is_what_a_plain_search_finds() {
     let topic = log.topics().first().expect("a topic");
     let own = rows(&log, &topic.name, "V1");
     let (first, last) = (own[0].0, own[own.len() - 1].0);
-    let times: Vec<i64> =
-        (0..500).map(|i| first - 1_000_000 + i * ((last - first) / 490 + 1)).chain(own.iter().map(|row| row.0)).collect();
+    let times: Vec<i64> = (0..500)
+        .map(|i| first - 1_000_000 + i * ((last - first) / 490 + 1))
+        .chain(own.iter().map(|row| row.0))
+        .collect();
     let mut times = times;
     times.sort_unstable();
     for method in [Method::Previous, Method::Nearest, Method::Linear] {
