@@ -121,7 +121,7 @@ def nearest(found, left, right, field, near):
         want = np.where(np.minimum(to_after, to_before) > near, np.nan, want)
     same(found, want, "join nearest: numpy")
     by_polars = left.join_asof(right.select("t_ns", field), on="t_ns", strategy="nearest", tolerance=near)
-    clear = (to_after != to_before) & ~right["t_ns"].is_duplicated().any()
+    clear = (to_after != to_before) & (not right["t_ns"].is_duplicated().any())
     same(found[clear], by_polars[field].cast(pl.Float64).to_numpy()[clear], "join nearest: polars")
     count("rows with two neighbours at one distance, where polars takes the later", int((to_after == to_before).sum()))
 

@@ -77,13 +77,18 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
     };
     let mut total = 0;
     let several = inputs.len() > 1;
-    let status = Input::for_all(&inputs, context, |input| {
+    let mut each = |input: &Input| -> Outcome {
         // Of several topics, values from before the window count.
         let log = input.open(context)?;
         let found = one(args, (&log, input), (conditions, several), context, &mut sink);
         total += found.map_err(|failure| failure.at(&input.path))?;
         Ok(context.notices.loss(&log.info().lost, &input.path))
-    })?;
+    };
+    let status = match &inputs[..] {
+        // A condition that cannot be read is a bad argument, not a bad log.
+        [input] => each(input)?,
+        inputs => Input::for_all(inputs, context, each)?,
+    };
     match sink {
         Sink::Text(mut out) | Sink::Ndjson(mut out) => out.flush()?,
         Sink::Csv(mut csv) => csv.flush()?,
