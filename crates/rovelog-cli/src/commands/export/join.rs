@@ -32,6 +32,9 @@ pub(super) fn topics<'t>(
     Ok(topics)
 }
 
+/// Most rows at regular times.
+const MOST_ROWS: u64 = 1_000_000_000;
+
 impl Job<'_> {
     /// Writes one table of these topics.
     pub(super) fn joined(
@@ -61,6 +64,13 @@ impl Job<'_> {
                 let (first, last) = span(&**self.log).ok_or_else(|| here(nothing()))?;
                 let first = self.window.start.unwrap_or(first);
                 let last = self.window.end.map_or(last, |end| end.saturating_sub(1));
+                let rows = last.abs_diff(first) / step.max(1).unsigned_abs();
+                if first <= last && rows > MOST_ROWS {
+                    // Times that are far apart are mostly damaged ones.
+                    let cause = format!("the times of this log would make {rows} rows");
+                    let next = "name the time, -S and -E, or a longer --every";
+                    return Err(here(Failure::usage(cause).next(next)));
+                }
                 (Base::Every { first, last, step }, topics)
             }
             (None, [on, others @ ..]) => (Base::Topic(on), others),
