@@ -149,7 +149,7 @@ mod tests {
 
     fn numpy<F: zmij::Float + Into<f64> + Copy>(value: F) -> String {
         let mut out = Vec::new();
-        Numbers::new().numpy(value, &mut out);
+        Numbers::default().numpy(value, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn dates_have_nine_digits() {
-        let mut numbers = Numbers::new();
+        let mut numbers = Numbers::default();
         let mut text = |nanos| {
             let mut out = Vec::new();
             numbers.date(nanos, &mut out);

@@ -165,7 +165,7 @@ impl Visit<Tag> for Message<'_> {
 #[cfg(test)]
 mod tests {
     use rovelog::core::layout::Plans;
-    use rovelog::{LogReader as _, ReadOptions, Select};
+    use rovelog::{ReadOptions, Select};
     use rovelog_testing::{Logs, ROSBAG, ULOG, VEL};
 
     use super::*;
