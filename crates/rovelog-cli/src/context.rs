@@ -12,13 +12,14 @@ use rovelog::vel_format::declared::Types;
 use rovelog::{Clock, Error, LogInfo, ReadOptions};
 
 use crate::failure::Failure;
+pub(crate) use crate::format::Format;
+use crate::moment::utc;
 use crate::notices::Notices;
 use crate::output::Out;
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::text::{Paint, parse_size};
 use crate::times::{TimeArgs, Times};
-use crate::when::utc;
 
 /// Maximum of `--jobs`.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
@@ -77,32 +78,6 @@ fn jobs(text: &str) -> Result<Jobs, String> {
     match text.parse::<NonZeroUsize>() {
         Ok(threads) if threads <= MOST_JOBS => Ok(Jobs::from(threads)),
         _ => Err(format!("expected a number from 1 to {MOST_JOBS}")),
-    }
-}
-
-/// Output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Text,
-    Json,
-    Ndjson,
-    Csv,
-    /// Parameters in the format of QGroundControl.
-    Qgc,
-    /// Parameters in the text format of GNU Octave.
-    Octave,
-}
-
-impl Format {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Ndjson => "ndjson",
-            Self::Csv => "csv",
-            Self::Qgc => "qgc",
-            Self::Octave => "octave",
-        }
     }
 }
 

@@ -10,12 +10,14 @@ mod commands;
 mod context;
 mod destination;
 mod failure;
+mod format;
 mod health;
 mod input;
 mod interpreter;
 mod machine;
 #[cfg(feature = "man")]
 mod man;
+mod moment;
 mod need;
 mod not_built_in;
 mod notices;

@@ -1,14 +1,13 @@
 //! The parts of an output that are of one log each, where a command reads several logs.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::context::Format;
 use crate::failure::Failure;
-use crate::output::Out;
+use crate::format::Format;
 use crate::text::{Paint, escape};
 
-/// Which log the output is of now. In text, its name stands above its part, as `head` writes it;
+/// Which log the output is of now. In text, its name is above its part, as `head` writes it;
 /// JSON is a list of documents; lines of NDJSON and rows of CSV start with the name.
 pub(crate) struct Parts {
     format: Format,
@@ -50,7 +49,7 @@ impl Parts {
     }
 
     /// Ends the output of several logs.
-    pub(crate) fn end(&self, mut out: Out) -> io::Result<()> {
+    pub(crate) fn end(&self, mut out: impl io::Write) -> io::Result<()> {
         self.state().started = true;
         if self.format == Format::Json {
             let any = self.state().any;

@@ -182,7 +182,7 @@ pub struct TopicHealth {
     pub jitter: Option<f64>,
     /// The number of gaps: intervals longer than three periods.
     pub gaps: u64,
-    /// The records that the gaps have room for.
+    /// The records that would fill the gaps.
     pub missing: u64,
     /// The longest gaps, up to 16, longest first.
     pub longest_gaps: Vec<Gap>,
@@ -311,8 +311,11 @@ pub fn paces(log: &dyn crate::LogReader, select: &crate::Select) -> crate::Resul
         for (id, _) in &rest {
             paces[id.index()] = Pace::default();
         }
+        // Names are looked up one by one.
+        let is_all = rest.len() == log.topics().len();
         let names = rest.into_iter().map(|(_, name)| name);
-        let select = Select::topics(names).between(select.start, select.end);
+        let topics = if is_all { Select::all() } else { Select::topics(names) };
+        let select = topics.between(select.start, select.end);
         for record in log.records(&select) {
             let record = record?;
             if let Some(time) = record.time {

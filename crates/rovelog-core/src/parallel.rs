@@ -187,7 +187,7 @@ struct Roads<L, T, E> {
 
 struct Traffic<L, T, E> {
     lanes: Vec<Lane<L, T>>,
-    /// Lanes with items on which nobody works.
+    /// Lanes with items on which no thread works.
     ready: VecDeque<usize>,
     /// Number of items that are not done.
     open: usize,
@@ -196,7 +196,7 @@ struct Traffic<L, T, E> {
 }
 
 struct Lane<L, T> {
-    /// `None` while somebody works on it.
+    /// `None` while a thread works on it.
     state: Option<L>,
     items: VecDeque<T>,
 }
@@ -338,7 +338,7 @@ impl<T, R> Shared<T, R> {
     }
 }
 
-/// Runs something at the end of a block, also when it panics: ends other threads, so that nobody
+/// Runs something at the end of a block, also when it panics: ends other threads, so that no thread
 /// waits for a result that never comes.
 struct OnDrop<F: Fn()>(F);
 

@@ -9,7 +9,7 @@ use rovelog::{AnyLog, Error};
 use rovelog_remote::{Address, Found, Options, RemoteError, RemoteFile, head, list};
 
 use crate::ScaleError;
-use crate::sources::{LogFile, is_further_part, is_log};
+use crate::log_file::{LogFile, is_further_part, is_log};
 
 fn log(found: Found) -> LogFile {
     LogFile { uri: found.address, size: found.size, changed_us: found.changed_us }

@@ -6,6 +6,7 @@ mod buckets;
 mod error;
 #[cfg(feature = "lake")]
 pub mod lake;
+mod log_file;
 #[cfg(feature = "lake")]
 mod plan;
 #[cfg(feature = "lake")]

@@ -5,7 +5,7 @@ use std::fs::File;
 use rovelog::AnyLog;
 
 use crate::ScaleError;
-use crate::sources::LogFile;
+use crate::log_file::LogFile;
 
 fn refused<T>() -> Result<T, ScaleError> {
     Err(ScaleError::Source("this build reads no remote logs: it has not the feature `remote`".to_owned()))

@@ -7,24 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use glob::{MatchOptions, Pattern, glob_with};
-use rovelog::{AnyLog, FORMATS, ReadOptions, is_address};
-use serde::{Deserialize, Serialize};
+use rovelog::{AnyLog, ReadOptions, is_address};
 
+pub use crate::log_file::LogFile;
+use crate::log_file::{is_further_part, is_log};
 use crate::{ScaleError, buckets};
-
-/// Endings of files that are compressed as a whole.
-const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4"];
-
-/// A log that was found, and what tells whether it is still the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct LogFile {
-    /// Path of the file, or its address.
-    pub uri: String,
-    /// Size in bytes.
-    pub size: u64,
-    /// Time of the last change, microseconds since 1970.
-    pub changed_us: i64,
-}
 
 impl LogFile {
     /// Returns the log at a path.
@@ -40,14 +27,6 @@ impl LogFile {
         let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let changed_us = changed.and_then(|time| i64::try_from(time.as_micros()).ok()).unwrap_or(0);
         Self { uri: path.to_string_lossy().into_owned(), size: metadata.len(), changed_us }
-    }
-
-    /// Returns whether the file is compressed as a whole, by its name: a part of it cannot be read
-    /// without what is before it.
-    #[cfg(feature = "lake")]
-    pub(crate) fn is_compressed(&self) -> bool {
-        let extension = Path::new(&self.uri).extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| COMPRESSED.contains(&extension.to_ascii_lowercase().as_str()))
     }
 
     /// Returns an error if the file is not the one that was found.
@@ -149,24 +128,4 @@ fn matching(
         }
     }
     Ok(())
-}
-
-/// Returns whether a file in a folder is a log by its name.
-pub(crate) fn is_log(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    let name = name.to_ascii_lowercase();
-    let (mut stem, mut extension) = name.rsplit_once('.').unwrap_or((&name, ""));
-    if COMPRESSED.contains(&extension) {
-        (stem, extension) = stem.rsplit_once('.').unwrap_or((stem, ""));
-    }
-    let known = FORMATS.iter().any(|format| format.extensions.contains(&extension));
-    known && !stem.is_empty() && !is_further_part(path)
-}
-
-/// Returns whether a file is named like a further part of an RLD recording: `x_p1.rld`.
-pub(crate) fn is_further_part(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    let name = name.to_ascii_lowercase();
-    let number = name.strip_suffix(".rld").and_then(|stem| stem.rsplit_once("_p")).map(|(_, number)| number);
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }

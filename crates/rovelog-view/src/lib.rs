@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod error;
 mod events;
 mod logs;
 mod packed;
@@ -9,11 +10,11 @@ mod server;
 mod signals;
 mod summary;
 
-use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 
 use rovelog::ReadOptions;
 
+pub use error::ViewError;
 use logs::Logs;
 
 /// Options of the server.
@@ -26,26 +27,6 @@ pub struct ViewOptions {
     pub format: Option<String>,
     /// Port to listen on; 0 is any free one.
     pub port: u16,
-}
-
-/// Why the server could not be started, or has ended.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ViewError {
-    /// A source is not a file, a folder or a pattern with logs.
-    #[error(transparent)]
-    Source(#[from] rovelog_scale::ScaleError),
-    /// The port is taken, or the connection is broken.
-    #[error("127.0.0.1:{port}: {error}")]
-    Listen {
-        /// The port that was asked for.
-        port: u16,
-        /// Why.
-        error: io::Error,
-    },
-    /// The system gives no random numbers for the token.
-    #[error("no random numbers: {0}")]
-    Random(String),
 }
 
 /// A server that is ready to run.

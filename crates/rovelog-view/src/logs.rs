@@ -10,7 +10,7 @@ use rovelog_export::{TimeBase, report};
 use rovelog_scale::LogFile;
 use serde_json::Value;
 
-use crate::ViewError;
+use crate::error::ViewError;
 
 /// Most logs that are open at a time.
 const MOST_OPEN: usize = 8;

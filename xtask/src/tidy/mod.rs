@@ -28,7 +28,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog", &["rovelog-core", "rovelog-testing", "*"]),
     ("rovelog-export", &["rovelog-core", "rovelog-testing", "*", "rovelog"]),
     ("rovelog-remote", &["rovelog-core", "rovelog-testing"]),
-    ("rovelog-scale", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export"]),
+    (
+        "rovelog-scale",
+        &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-remote"],
+    ),
     ("rovelog-view", &["rovelog-core", "rovelog-testing", "*", "rovelog", "rovelog-export", "rovelog-scale"]),
     (
         "rovelog-cli",

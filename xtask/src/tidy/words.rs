@@ -33,8 +33,17 @@ const GAPS: &[&str] = &[
     "crates/rovelog-export/src/mcap/",
     "crates/rovelog-export/src/track/",
     "crates/rovelog-cli/src/commands/ulog/dropouts.rs",
-    "docs/reference/diagnostics.md",
-    "docs/reference/export.md",
+    // Health of times.
+    "crates/rovelog-core/src/health.rs",
+    "crates/rovelog-cli/src/health.rs",
+    "crates/rovelog-cli/src/commands/check.rs",
+    "crates/rovelog-cli/src/commands/stats/",
+    "crates/rovelog-python/src/reader.rs",
+    "crates/rovelog-python/python/rovelog/_facts.py",
+    "crates/rovelog-python/python/rovelog/_log.py",
+    "docs/guide/command-line.md",
+    "docs/needs.md",
+    "docs/reference/",
     "docs/formats/",
 ];
 
@@ -65,7 +74,7 @@ const LATCHED: &[&str] = &[
 
 const WORDS: &[Word] = &[
     word(&["walk", "walks", "walked", "walking", "walker"], "scan, scanner", 2, &[]),
-    word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 7, GAPS),
+    word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 9, GAPS),
     word(
         &["judge", "judges", "judged", "judging", "unjudgeable"],
         "validate, check, unverifiable",

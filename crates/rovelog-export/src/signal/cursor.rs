@@ -9,7 +9,7 @@ use rovelog::core::select::Names;
 use rovelog::{LogReader, Select, Topic};
 
 use crate::ExportError;
-use crate::gather::Picks;
+use crate::pick::Picks;
 use crate::table::order::{Order, Window};
 
 pub(super) struct Cursor<'a> {

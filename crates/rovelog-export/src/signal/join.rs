@@ -20,8 +20,8 @@ use super::cursor::Cursor;
 use super::extend::Extended;
 use super::find::{Signal, short};
 use crate::ExportError;
-use crate::gather::{self, concat, concat_batches};
 use crate::leaf::numbers;
+use crate::pick::{self, concat, concat_batches};
 
 /// Rows of a batch at regular times.
 const GRID_ROWS: usize = 4096;
@@ -294,7 +294,7 @@ impl<'a> Other<'a> {
         }
         let nothing = || RecordBatch::new_empty(Arc::clone(self.rows.schema()));
         let current = self.current.clone().unwrap_or_else(nothing);
-        let picks = |rows: Vec<Option<usize>>| -> gather::Picks {
+        let picks = |rows: Vec<Option<usize>>| -> pick::Picks {
             rows.into_iter().map(|row| row.map(|row| (0, row))).collect()
         };
         let (before, after) = (picks(before), picks(after));

@@ -1,7 +1,7 @@
 //! The pattern language of names: `*` is any text, `?` any character, `{a,b}` one of several,
 //! `[0..3]` the elements 0 to 3. A pattern matches a name, and everything inside it.
 
-/// Maximum number of names that one pattern with lists stands for.
+/// Maximum number of names that one pattern with lists means.
 const MOST: usize = 10_000;
 
 /// A pattern for names of topics and fields.
@@ -77,7 +77,7 @@ fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
         return Ok(());
     }
     if choices.len() >= MOST {
-        return Err(format!("a pattern stands for at most {MOST} names"));
+        return Err(format!("a pattern means at most {MOST} names"));
     }
     choices.push(text.to_owned());
     Ok(())

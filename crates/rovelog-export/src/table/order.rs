@@ -11,7 +11,7 @@ use rovelog::core::select::Names;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
 use crate::ExportError;
-use crate::gather::Picks;
+use crate::pick::Picks;
 
 /// Rows that are sorted at once, and bytes of the log where rows are small. Each window takes a
 /// pass over the log.

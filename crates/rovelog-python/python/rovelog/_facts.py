@@ -121,7 +121,7 @@ class TopicHealth(NamedTuple):
     longest_ns      longest interval
     jitter_ns       standard deviation of the intervals above zero without the gaps
     gaps            number of gaps: intervals of more than three periods, of a steady topic
-    missing         records that the gaps have room for
+    missing         records that would fill the gaps
     longest_gaps    up to 16 gaps, longest first: time of the record before, and length, in ns
     falling         records that are earlier than the one before
     repeated        records with the time of the one before

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use rovelog_core::schema::ValueNames;
 
-use super::Mode;
+use super::mode::Mode;
 
 /// A release: major, minor.
 pub(crate) type Release = (u8, u8);
@@ -101,8 +101,8 @@ mod tests {
         let lines = include_str!("fields.txt").lines();
         let fields = lines.clone().filter(|line| !line.starts_with(['#', '='])).count();
         let topics = lines.filter(|line| line.starts_with('=')).map(|line| line.split(' ').count() - 1);
-        assert_eq!(TABLE.len(), topics.sum::<usize>(), "no topic stands twice");
-        assert!(fields > 900, "{fields}");
+        assert_eq!(TABLE.len(), topics.sum::<usize>(), "each topic once");
+        assert!(fields > 800, "{fields}");
         for known in TABLE.values().flat_map(|fields| fields.values()) {
             assert_eq!(known.unit.is_some(), known.names.is_empty(), "{known:?}");
             // Only the last names have no end, and the releases rise.

@@ -8,6 +8,7 @@ pub(crate) mod fields;
 mod gps_dump;
 #[cfg(feature = "events")]
 mod metadata;
+mod mode;
 mod modes;
 mod position;
 #[cfg(feature = "events")]
@@ -24,7 +25,8 @@ pub use events::{Event, Events, events};
 pub use gps_dump::{GpsDump, gps_dump};
 #[cfg(feature = "events")]
 pub use metadata::{EventDefinition, EventDefinitions, MetadataError};
-pub use modes::{Change, Mode, arming_changes, failsafe_changes, mode_changes};
+pub use mode::Mode;
+pub use modes::{Change, arming_changes, failsafe_changes, mode_changes};
 #[doc(hidden)]
 pub use position::POSITION_TOPICS;
 pub use position::{NoPosition, Position, PositionFields};

@@ -6,7 +6,7 @@ use rovelog::{AnyLog, Select, Timestamp};
 use rovelog_export::signal::{Condition, Event, Signals};
 use serde::Serialize;
 
-use super::Args;
+use super::args::Args;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;

@@ -1,70 +1,23 @@
 //! `rovelog events`: when conditions hold, and the events of the autopilot in one list.
 
+mod args;
 mod conditions;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{self, Change, Event};
 use rovelog::{AnyLog, Timestamp};
-use rovelog_export::signal::Condition;
 use serde::Serialize;
 
+pub(crate) use self::args::Args;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::output::Out;
 use crate::text::escape;
 use crate::times::Times;
-use crate::when::WindowArgs;
-
-const EXAMPLES: &str = "\
-A condition compares signals of any log (see rovelog plot --help for their names): with <, <=, >, \
->=, == and !=, joined by and, or and not. 'for 2s' at its end asks that it holds so long without \
-interruption. 'SIGNAL changes' is each change of a value. Rows are those of the first topic that a \
-condition names; values of other topics are their last ones.
-
-For each time that a condition holds: when it starts, for how long (+ if until the last row), and \
-minimum and maximum of what is compared. Without a condition, the events of a PX4 autopilot.
-
-Examples:
-  rovelog events flight.ulg 'battery_status.voltage_v < 14.8 for 2s'
-  rovelog events flight.ulg 'vehicle_status.nav_state changes'
-  rovelog events logs/ 'norm(sensor_combined.gyro_rad) > 5' -f csv
-  rovelog events power.rld 'V1*I1 > 0.005 for 10ms' --exit-code && echo found
-  rovelog events flight.ulg                    events, flight modes, arming
-  rovelog events flight.ulg --all -f ndjson    internal events too
-  rovelog messages flight.ulg                  the console messages";
-
-/// Show when conditions hold; events, flight modes, arming and failsafes of an autopilot
-#[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// Log file, - for stdin; with conditions also several, folders and patterns
-    #[arg(value_name = "FILE")]
-    arguments: Vec<PathBuf>,
-    /// Include events that are not meant for people: check reports, protocol events
-    #[arg(long)]
-    all: bool,
-    /// With conditions: exit with 1 if none ever holds
-    #[arg(long)]
-    exit_code: bool,
-    #[command(flatten)]
-    window: WindowArgs,
-}
-
-impl Args {
-    /// Returns the condition that an argument is, unless it is a file.
-    fn condition(argument: &Path) -> Option<&str> {
-        argument.to_str().filter(|text| Condition::is_meant(text) && !argument.exists())
-    }
-
-    fn files(&self) -> Vec<PathBuf> {
-        self.arguments.iter().filter(|argument| Self::condition(argument).is_none()).cloned().collect()
-    }
-}
 
 /// A line of the list.
 struct Line {

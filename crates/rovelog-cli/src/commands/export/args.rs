@@ -12,11 +12,12 @@ use crate::chunks::{FilePacking, file_packing};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::LogArg;
+use crate::moment::span_of_time;
 use crate::not_built_in;
 use crate::outfile::OutArgs;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::velodyne::VelodyneArgs;
-use crate::when::{WindowArgs, span_of_time};
+use crate::when::WindowArgs;
 
 const MORE: &str = "\
 Parquet, Arrow and CSV files contain one topic each; to export several topics, name a folder. \

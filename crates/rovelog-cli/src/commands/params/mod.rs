@@ -14,7 +14,7 @@ use rovelog_export::signal::{Pattern, near};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, is_several, logs_and_names};
-use crate::when::Moment;
+use crate::moment::Moment;
 use model::{Param, is_calibration, parameters};
 
 const MORE: &str = "\

@@ -11,9 +11,9 @@ use crate::chunks::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
+use crate::moment::span_of_time;
 use crate::outfile::{OutArgs, OutFolder};
 use crate::text::{count, escape, short};
-use crate::when::span_of_time;
 use plan::Part;
 
 const MORE: &str = "\

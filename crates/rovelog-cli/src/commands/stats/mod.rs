@@ -99,9 +99,10 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let topics = args.topics.pick(log.topics()).map_err(here)?;
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
+    let is_all = topics.len() == log.topics().len();
     let names = topics.iter().map(|topic| topic.name.clone());
-    let health =
-        health::of(&log, &Select::topics(names).between(window.start, window.end), window).map_err(here)?;
+    let select = if is_all { Select::all() } else { Select::topics(names) };
+    let health = health::of(&log, &select.between(window.start, window.end), window).map_err(here)?;
     let report = Report::new(&health, log.topics(), &times);
     if args.timing {
         timing(&report, input, format, context)?;

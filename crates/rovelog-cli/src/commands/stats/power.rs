@@ -14,8 +14,9 @@ use rovelog::{Clock, Error, LogReader, Timestamp};
 use super::section::{Line, Number, Section, Sections};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::moment::span_of_time;
 use crate::times::Times;
-use crate::when::{Window, span_of_time};
+use crate::when::Window;
 
 /// How valid low-range values are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_and_nulls_are_gathered_from_several_arrays() {
+    fn rows_and_nulls_are_picked_from_several_arrays() {
         let a: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
         let b: ArrayRef = Arc::new(Int64Array::from(vec![4, 5]));
         let picks = [Some((1, 1)), Some((0, 0)), Some((0, 1)), None, None, Some((0, 2))];

@@ -1,0 +1,233 @@
+//! Times and durations as users write them.
+
+use std::str::FromStr;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use fundu::TimeUnit::{Hour, MicroSecond, MilliSecond, Minute, NanoSecond, Second};
+use fundu::{CustomDurationParser, CustomTimeUnit};
+
+use crate::failure::Failure;
+use crate::times::{TimeBase, Times};
+
+const SECOND: i64 = 1_000_000_000;
+pub(crate) const DAY: i64 = 86_400 * SECOND;
+
+/// A time given by the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub(crate) text: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    AfterStart(i64),
+    BeforeEnd(i64),
+    LogClock(i64),
+    Utc(i64),
+    TimeOfDay(i64),
+    Base(i64),
+}
+
+impl Moment {
+    /// Returns the time on the log's clock in nanoseconds; `option` names the option for messages.
+    pub(crate) fn resolve(&self, option: &str, times: &Times) -> Result<i64, Failure> {
+        let text = &self.text;
+        let unknown = |what: &str| {
+            Failure::usage(format!("{what}, so {option} {text} cannot be resolved"))
+                .next(format!("use {option} +10s, or a log clock time such as {option} 112.5s"))
+        };
+        let start = || times.start.ok_or_else(|| unknown("the start of this log is unknown"));
+        let offset = || times.offset.ok_or_else(|| unknown("this log has no UTC"));
+        let placed = match self.kind {
+            Kind::LogClock(nanos) => Some(nanos),
+            Kind::AfterStart(nanos) => start()?.checked_add(nanos),
+            Kind::BeforeEnd(nanos) => {
+                times.end.ok_or_else(|| unknown("the end of this log is not yet known"))?.checked_sub(nanos)
+            }
+            Kind::Utc(nanos) => nanos.checked_sub(offset()?),
+            Kind::TimeOfDay(nanos) => {
+                let (start, offset) = (start()?, offset()?);
+                start.checked_add(offset).and_then(|utc| {
+                    let wait = (nanos - utc.rem_euclid(DAY)).rem_euclid(DAY);
+                    start.checked_add(wait)
+                })
+            }
+            Kind::Base(nanos) => {
+                if times.base == TimeBase::Relative {
+                    start()?;
+                }
+                times.log_time_of(nanos)
+            }
+        };
+        placed.ok_or_else(|| Failure::usage(format!("{option} {text} is out of range")))
+    }
+
+    /// Returns whether the time may have another meaning: `10s` is a time of the log's clock, not
+    /// one after its start.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        matches!(self.kind, Kind::LogClock(_) | Kind::Base(_) | Kind::TimeOfDay(_))
+    }
+
+    /// Returns the probable meaning of a time outside of the log, which covers `first` to `last`.
+    pub(crate) fn meant(&self, times: &Times, (first, last): (i64, i64)) -> Option<String> {
+        let text = &self.text;
+        match self.kind {
+            Kind::LogClock(_) => Some(format!("+{text} (after the start), -{text} (before the end)")),
+            Kind::Base(number) => {
+                // Seconds, milliseconds or microseconds instead of nanoseconds.
+                let inside = [SECOND, 1_000_000, 1000].into_iter().find_map(|unit| {
+                    let nanos = number.checked_mul(unit)?;
+                    let placed = times.log_time_of(nanos)?;
+                    ((first..=last).contains(&placed)).then(|| times.as_option(nanos))?
+                });
+                Some(inside.unwrap_or_else(|| {
+                    format!("+{number}s (after the start); a bare number counts nanoseconds")
+                }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Parses a point in time of the Unix clock.
+pub(crate) fn utc(text: &str) -> Result<i64, String> {
+    match kind(text.trim())? {
+        Kind::Utc(nanos) => Ok(nanos),
+        _ => Err("a UTC time is 2026-05-20T12:01:05Z".to_owned()),
+    }
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self { text: text.to_owned(), kind: kind(text.trim())? })
+    }
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    let (sign, unsigned) = match text.strip_prefix(['+', '-']) {
+        Some(unsigned) => (&text[..1], unsigned),
+        None => ("", text),
+    };
+    if text.parse::<i64>().is_ok() {
+        return match sign {
+            "" => Ok(Kind::Base(text.parse().map_err(|_| "too large".to_owned())?)),
+            // The sign asks for "after the start" or "before the end", so a unit is missing.
+            _ => Err(format!("{text} has no unit; write {text}s")),
+        };
+    }
+    if !sign.is_empty() && unsigned.contains(':') {
+        return Err(match clock_as_duration(unsigned) {
+            Some(duration) => format!("{text} is not a duration; write {sign}{duration}"),
+            None => forms(),
+        });
+    }
+    match sign {
+        "+" => return duration(text, unsigned).map(Kind::AfterStart),
+        "-" => return duration(text, unsigned).map(Kind::BeforeEnd),
+        _ => {}
+    }
+    if let Ok(utc) = DateTime::parse_from_rfc3339(text) {
+        return utc
+            .timestamp_nanos_opt()
+            .map(Kind::Utc)
+            .ok_or_else(|| "out of range (1677 to 2262)".to_owned());
+    }
+    let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
+    if let Some(time) = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok()) {
+        return Err(format!(
+            "{text} has no time zone; for UTC write {}Z",
+            time.format("%Y-%m-%dT%H:%M:%S%.f")
+        ));
+    }
+    if text.parse::<NaiveDate>().is_ok() {
+        return Err(format!("{text} has no time of day; for midnight UTC write {text}T00:00:00Z"));
+    }
+    if text.contains(':') {
+        return time_of_day(text).map(Kind::TimeOfDay).ok_or_else(|| "a time of day is HH:MM:SS".to_owned());
+    }
+    duration(text, text).map(Kind::LogClock)
+}
+
+/// Returns `1:30` as `1m30s`.
+fn clock_as_duration(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let text: String = match parts.as_slice() {
+        [m, s] => format!("{m}m{s}s"),
+        [h, m, s] => format!("{h}h{m}m{s}s"),
+        _ => return None,
+    };
+    duration(&text, &text).ok().map(|_| text)
+}
+
+/// Parses `1m30s`, `1.5s`, `250ms` to exact nanoseconds.
+///
+/// `whole` is the user's text with its sign.
+fn duration(whole: &str, text: &str) -> Result<i64, String> {
+    let joined: String = text.split_whitespace().collect();
+    if joined != text && duration(&joined, &joined).is_ok() {
+        let whole: String = whole.split_whitespace().collect();
+        return Err(format!("a duration has no spaces; write {whole}"));
+    }
+    let is_number = |part: &str| {
+        part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && part.matches('.').count() < 2
+    };
+    if text.is_empty() || !text.split(|c: char| c.is_ascii_alphabetic()).all(is_number) {
+        return Err(forms());
+    }
+    if text.ends_with(|c: char| !c.is_ascii_alphabetic()) {
+        return Err(format!("{whole} has no unit; write {whole}s"));
+    }
+    let parsed = DURATIONS.parse(text).ok().and_then(|parsed| Duration::try_from(parsed).ok());
+    i64::try_from(parsed.ok_or_else(forms)?.as_nanos()).map_err(|_| "too large".to_owned())
+}
+
+/// Units of durations. A number without a unit would be seconds; it is refused before.
+static DURATIONS: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
+    let units = [
+        CustomTimeUnit::with_default(NanoSecond, &["ns"]),
+        CustomTimeUnit::with_default(MicroSecond, &["us"]),
+        CustomTimeUnit::with_default(MilliSecond, &["ms"]),
+        CustomTimeUnit::with_default(Second, &["s"]),
+        CustomTimeUnit::with_default(Minute, &["m"]),
+        CustomTimeUnit::with_default(Hour, &["h"]),
+    ];
+    CustomDurationParser::builder()
+        .time_units(&units)
+        .disable_exponent()
+        .disable_infinity()
+        .parse_multiple(None)
+        .build()
+});
+
+/// Parses a duration that is not zero: `60s`, `500ms`.
+pub(crate) fn span_of_time(text: &str) -> Result<i64, String> {
+    match duration(text, text)? {
+        0 => Err("the duration must not be zero".to_owned()),
+        nanos => Ok(nanos),
+    }
+}
+
+fn time_of_day(text: &str) -> Option<i64> {
+    let mut parts = text.splitn(3, ':');
+    let (hours, minutes): (i64, i64) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let seconds = match parts.next() {
+        Some(seconds) => {
+            let seconds = format!("{seconds}s");
+            duration(&seconds, &seconds).ok()?
+        }
+        None => 0,
+    };
+    let valid = (0..24).contains(&hours) && (0..60).contains(&minutes) && (0..60 * SECOND).contains(&seconds);
+    valid.then(|| (hours * 60 + minutes) * 60 * SECOND + seconds)
+}
+
+fn forms() -> String {
+    "a time is +10s (after the start), -30s (before the end), 112.5s (log clock), \
+     2026-05-20T12:01:05Z, 12:01:05 (UTC) or nanoseconds"
+        .to_owned()
+}

@@ -1,0 +1,65 @@
+//! Flight modes and their names.
+//!
+//! Source: PX4 `msg/versioned/VehicleStatus.msg` (`NAVIGATION_STATE_*`) and its older editions.
+
+use std::fmt;
+
+/// A flight mode: the number that PX4 logs as `nav_state`.
+///
+/// Displays the name with the number, because a few numbers have changed their meaning: `Mission
+/// (3)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mode {
+    /// The value of `vehicle_status.nav_state`.
+    pub nav_state: u8,
+    /// The log is of a PX4 before 1.14, where 6 to 9 and 16 meant something else.
+    pub old: bool,
+}
+
+impl Mode {
+    /// Returns the name that QGroundControl and the documentation of PX4 use; `None` for a number
+    /// without one.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match (self.nav_state, self.old) {
+            (0, _) => "Manual",
+            (1, _) => "Altitude",
+            (2, _) => "Position",
+            (3, _) => "Mission",
+            (4, _) => "Hold",
+            (5, _) => "Return",
+            (6, false) => "Position slow",
+            (6, true) => "RC recovery",
+            (7, true) => "Return to groundstation",
+            (8, false) => "Altitude cruise",
+            (8, true) => "Land on engine failure",
+            (9, true) => "Land on GPS failure",
+            (10, _) => "Acro",
+            (12, _) => "Descend",
+            (13, _) => "Termination",
+            (14, _) => "Offboard",
+            (15, _) => "Stabilized",
+            (16, true) => "Rattitude",
+            (17, _) => "Takeoff",
+            (18, _) => "Land",
+            (19, _) => "Follow target",
+            (20, _) => "Precision land",
+            (21, _) => "Orbit",
+            (22, _) => "VTOL takeoff",
+            (23, _) => "External 1",
+            (24, _) => "External 2",
+            (25, _) => "External 3",
+            (26, _) => "External 4",
+            (27, _) => "External 5",
+            (28, _) => "External 6",
+            (29, _) => "External 7",
+            (30, _) => "External 8",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name().unwrap_or("Unknown mode"), self.nav_state)
+    }
+}
