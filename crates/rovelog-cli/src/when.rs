@@ -124,8 +124,8 @@ pub(crate) fn within(
 mod tests {
     use super::*;
     use crate::moment::DAY;
-    use crate::times::{TimeArgs, TimeBase};
     use crate::times::tests::times;
+    use crate::times::{TimeArgs, TimeBase};
 
     fn placed(text: &str, times: &Times) -> i64 {
         text.parse::<Moment>().unwrap().resolve("-S", times).ok().unwrap()
