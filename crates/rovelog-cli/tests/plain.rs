@@ -1,5 +1,5 @@
-//! A build without features says what it lacks and how to get it. Run by `cargo xtask test features`;
-//! a build of the whole workspace has all features.
+//! A build without features says what it lacks and how to get it. A build of
+//! the whole workspace has all features, so this is run alone: `cargo test -p rovelog-cli --test plain`.
 #![cfg(not(any(feature = "lake", feature = "remote", feature = "view")))]
 
 use assert_cmd::Command;
