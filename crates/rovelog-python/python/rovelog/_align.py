@@ -57,4 +57,5 @@ def aligned(
     # The caller's own order.
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
-    return frame[back]
+    reordered: polars.DataFrame = frame[back]
+    return reordered

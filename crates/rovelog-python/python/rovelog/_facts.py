@@ -130,7 +130,7 @@ class TopicHealth(NamedTuple):
     """
 
     topic: str
-    count: int
+    count: int  # type: ignore[assignment]
     steady: bool
     nominal_hz: float | None
     period_ns: int | None
