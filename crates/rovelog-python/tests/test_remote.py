@@ -221,14 +221,18 @@ def test_a_folder_of_a_bucket_is_a_source(bucket: str, tmp_path: pathlib.Path, m
         monkeypatch.setenv(key.upper(), value)
     folder = tmp_path / "flights"
     (folder / "a").mkdir(parents=True)
+
+    def put(name: str, data: bytes) -> None:
+        headers = {"Content-Type": "application/octet-stream"}
+        request = urllib.request.Request(f"{bucket}/logs/flights/{name}", method="PUT", data=data, headers=headers)
+        urllib.request.urlopen(request, timeout=30).close()
+
     corpus = sorted((ROOT / "corpus" / "ulog").glob("*.ulg"))[:8]
     for at, path in enumerate(corpus):
         to = folder / ("a" if at % 2 else ".") / f"{at}.ulg"
         shutil.copy(path, to)
-        name = to.relative_to(folder).as_posix()
-        put = urllib.request.Request(f"{bucket}/logs/flights/{name}", method="PUT", data=path.read_bytes())
-        urllib.request.urlopen(put)
-    urllib.request.urlopen(urllib.request.Request(f"{bucket}/logs/flights/notes.txt", method="PUT", data=b"no log"))
+        put(to.relative_to(folder).as_posix(), path.read_bytes())
+    put("notes.txt", b"no log")
 
     def lake(source: str, name: str) -> dict[str, int]:
         out = tmp_path / name
