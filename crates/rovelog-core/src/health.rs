@@ -96,7 +96,8 @@ impl Pace {
         });
         let period = median.map(|median| median.0);
         let limit = period.map_or(i64::MAX, |period| period.saturating_mul(GAP));
-        let near = |period: i64, length: i64| length >= period / 2 && length <= period + period / 2;
+        let near =
+            |period: i64, length: i64| length >= period / 2 && length <= period.saturating_add(period / 2);
         let regular: u64 = lengths
             .iter()
             .filter(|(length, _)| period.is_some_and(|period| near(period, *length)))
@@ -106,11 +107,14 @@ impl Pace {
         let (gaps, others): (Vec<_>, Vec<_>) =
             lengths.iter().copied().partition(|(length, _)| steady && *length > limit);
         let missing = |period: i64, (length, count): &(i64, u64)| {
-            u64::try_from((length + period / 2) / period - 1).unwrap_or_default() * count
+            u64::try_from(length.saturating_add(period / 2) / period - 1)
+                .unwrap_or_default()
+                .saturating_mul(*count)
         };
         let mut longest = self.longest.clone();
         longest.retain(|(length, _)| steady && *length > limit);
-        let silence = end.zip(period).filter(|_| steady).map(|(end, period)| (end - self.latest, period));
+        let silence =
+            end.zip(period).filter(|_| steady).map(|(end, period)| (end.saturating_sub(self.latest), period));
         TopicHealth {
             topic,
             count: self.count,
@@ -122,7 +126,8 @@ impl Pace {
             longest: self.longest.first().map(|longest| longest.0),
             jitter: deviation(&others),
             gaps: gaps.iter().map(|gap| gap.1).sum(),
-            missing: period.map_or(0, |period| gaps.iter().map(|gap| missing(period, gap)).sum()),
+            missing: period
+                .map_or(0, |period| gaps.iter().map(|gap| missing(period, gap)).fold(0, u64::saturating_add)),
             longest_gaps: longest.into_iter().map(|(length, start)| Gap { start, length }).collect(),
             falling: self.falling,
             first_fall: self.first_fall,
@@ -337,6 +342,14 @@ mod tests {
     }
 
     const MS: i64 = 1_000_000;
+
+    #[test]
+    fn times_at_the_ends_of_the_range_do_no_harm() {
+        let found = health([i64::MIN, i64::MAX, 0, i64::MAX, i64::MIN], i64::MAX);
+        assert_eq!((found.count, found.period, found.steady), (5, Some(i64::MAX), false));
+        let steady = health((0..20).chain([i64::MAX - 1]), i64::MIN);
+        assert!(steady.steady && steady.gaps == 1 && steady.silent.is_none());
+    }
 
     #[test]
     fn a_gap_is_longer_than_three_periods_of_a_steady_topic() {
