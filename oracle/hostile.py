@@ -57,7 +57,6 @@ KNOWN = {
     ("undefined-topics.bag", "export ros2"): SCHEMAS,
     ("wide.ulg", "export parquet"): FIELDS,
     ("wide.bag", "export parquet"): FIELDS,
-    ("undefined-topics.bag", "stats"): "tens of thousands of topics, each with the health of its times",
     ("sources.vel", "stats"): "460 000 fields, each with its sums",
     ("sources.vel", "extract"): "a file for each of more than 400 000 images",
     ("dropouts.ulg", "split"): "dropouts without a row have one time: the search for a cut passes over all of them each time",

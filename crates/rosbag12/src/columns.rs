@@ -23,6 +23,9 @@ const BATCH_ROWS: usize = 1024;
 /// Bytes of messages from which a batch is handed out.
 const BATCH_BYTES: usize = 16 << 20;
 
+/// Bytes of messages of all topics from which all batches are handed out.
+const ALL_BYTES: usize = 4 * BATCH_BYTES;
+
 /// Bytes of the bag that are scanned at once.
 const STRIDE: u64 = 1 << 20;
 
@@ -115,6 +118,8 @@ pub struct ColumnBatches<'a> {
     wanted: Vec<bool>,
     /// By topic; empty where a topic is not wanted or not met yet.
     builders: Vec<Option<Box<TopicBuilder<'a>>>>,
+    /// Bytes of messages that were taken since all builders were empty.
+    held: usize,
     ready: VecDeque<Result<(TopicId, RecordBatch), ArrowError>>,
     /// Blocks still to be scanned, and the scanner over the current one.
     blocks: std::ops::Range<usize>,
@@ -132,6 +137,7 @@ impl<'a> ColumnBatches<'a> {
             only,
             wanted: Vec::new(),
             builders: Vec::new(),
+            held: 0,
             ready: VecDeque::new(),
             blocks: 0..reader.index.blocks.blocks().len(),
             cursor: None,
@@ -153,8 +159,11 @@ impl<'a> ColumnBatches<'a> {
                 self.pass = Some(v2::Pass::new(reader, &self.wanted, &self.select));
             }
         }
-        let (wanted, builders, select, ready) =
-            (&self.wanted, &mut self.builders, &self.select, &mut self.ready);
+        if self.held >= ALL_BYTES {
+            self.hand_out();
+        }
+        let (wanted, builders, held, select, ready) =
+            (&self.wanted, &mut self.builders, &mut self.held, &self.select, &mut self.ready);
         let mut take = |connection: u32, time: i64, payload: &[u8]| {
             let topic = connection as usize;
             if !wanted[topic] || !select.keeps_time(time) {
@@ -165,6 +174,7 @@ impl<'a> ColumnBatches<'a> {
             }
             if let Some(builders) = &mut builders[topic] {
                 builders.push(payload, time);
+                *held += payload.len();
                 if builders.rows.rows() >= BATCH_ROWS || builders.bytes >= BATCH_BYTES {
                     ready.push_back(builders.finish());
                 }
@@ -199,12 +209,12 @@ impl<'a> ColumnBatches<'a> {
         true
     }
 
-    /// What is left in the columns when the scanner is done.
-    fn flush(&mut self) {
+    /// Makes batches of all rows that are in builders.
+    fn hand_out(&mut self) {
         for builders in self.builders.iter_mut().flatten().filter(|builders| builders.rows.rows() > 0) {
             self.ready.push_back(builders.finish());
         }
-        self.flushed = true;
+        self.held = 0;
     }
 }
 
@@ -220,7 +230,8 @@ impl Iterator for ColumnBatches<'_> {
                 return None;
             }
             if !self.advance() {
-                self.flush();
+                self.hand_out();
+                self.flushed = true;
             }
         }
     }

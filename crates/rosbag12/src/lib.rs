@@ -157,6 +157,8 @@ mod writer;
 use std::io::Write;
 use std::ops::Range;
 
+#[cfg(feature = "arrow")]
+use arrow_schema::ArrowError;
 use rovelog_core::partial::Ranges;
 use rovelog_core::reader::{Texts, refuse};
 use rovelog_core::{
@@ -240,6 +242,14 @@ impl LogReader for BagReader {
             return Err(refused);
         }
         Ok(Box::new(self.topic_batches(topic, select)?))
+    }
+
+    #[cfg(feature = "arrow")]
+    fn batches<'a>(&'a self, select: &Select) -> rovelog_core::TopicBatches<'a> {
+        if let Some(refused) = refuse(self, &self.options.read.unread, select) {
+            return Box::new(std::iter::once(Err(ArrowError::from_external_error(Box::new(refused)))));
+        }
+        Box::new(self.batches(select))
     }
 
     fn texts(&self) -> Option<Texts<'_>> {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, Scope};
 
 /// Number of threads that work on one output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,22 +76,15 @@ pub fn in_order<T: Send, R: Send, S, E>(
     }
     let shared = Shared::default();
     thread::scope(|scope| {
-        let _close = OnDrop(|| shared.close());
-        for _ in 1..jobs.get() {
-            // Without another thread, the caller's does the work.
-            let _ = thread::Builder::new().spawn_scoped(scope, || {
-                let _close = OnDrop(|| {
-                    if thread::panicking() {
-                        shared.close();
-                    }
-                });
-                let mut own = state();
-                while let Some((number, item)) = shared.next() {
-                    let result = work(&mut own, item);
-                    shared.put(number, result);
-                }
-            });
-        }
+        let close = || shared.close();
+        let _close = OnDrop(close);
+        others(scope, jobs, close, || {
+            let mut own = state();
+            while let Some((number, item)) = shared.next() {
+                let result = work(&mut own, item);
+                shared.put(number, result);
+            }
+        });
         let (mut pushed, mut taken, refused) = (0u64, 0u64, Cell::new(false));
         let mut take = |result| take(result).inspect_err(|_| refused.set(true));
         let mut advance = |pushed: u64, most: u64| {
@@ -156,17 +149,9 @@ pub fn lanes<L: Send, T: Send, E: Send>(
         changed: Condvar::new(),
     };
     thread::scope(|scope| {
-        let _close = OnDrop(|| shared.close());
-        for _ in 1..jobs.get() {
-            let _ = thread::Builder::new().spawn_scoped(scope, || {
-                let _close = OnDrop(|| {
-                    if thread::panicking() {
-                        shared.close();
-                    }
-                });
-                while shared.step(&work, |traffic| traffic.closed) {}
-            });
-        }
+        let close = || shared.close();
+        let _close = OnDrop(close);
+        others(scope, jobs, close, || while shared.step(&work, |traffic| traffic.closed) {});
         feed(&mut |lane, item| {
             shared.push(lane, item);
             let most = EACH * jobs.get();
@@ -335,6 +320,26 @@ impl<T, R> Shared<T, R> {
     fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
+    }
+}
+
+/// Starts the threads next to the caller's. A thread that panics calls `close`.
+fn others<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    jobs: Jobs,
+    close: impl Fn() + Copy + Send + 'scope,
+    run: impl Fn() + Copy + Send + 'scope,
+) {
+    for _ in 1..jobs.get() {
+        // Without another thread, the caller's does the work.
+        let _ = thread::Builder::new().spawn_scoped(scope, move || {
+            let _close = OnDrop(|| {
+                if thread::panicking() {
+                    close();
+                }
+            });
+            run();
+        });
     }
 }
 

@@ -43,7 +43,11 @@ const GAPS: &[&str] = &[
     "crates/rovelog-python/python/rovelog/_log.py",
     "docs/guide/command-line.md",
     "docs/needs.md",
-    "docs/reference/",
+    "docs/reference/command-line.md",
+    "docs/reference/diagnostics.md",
+    "docs/reference/export.md",
+    "docs/reference/python.md",
+    "docs/reference/times.md",
     "docs/formats/",
 ];
 
@@ -74,7 +78,7 @@ const LATCHED: &[&str] = &[
 
 const WORDS: &[Word] = &[
     word(&["walk", "walks", "walked", "walking", "walker"], "scan, scanner", 2, &[]),
-    word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 9, GAPS),
+    word(&["gap", "gaps"], "lost range (gap: missing time or samples only)", 7, GAPS),
     word(
         &["judge", "judges", "judged", "judging", "unjudgeable"],
         "validate, check, unverifiable",

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use super::scalar::scalar_value;
 use super::types::{Element, Encoding, Layout, Len};
-use super::value::{DecodeError, MAX_VALUES, length, text};
+use super::value::{Cursor, DecodeError, length, text};
 use crate::text::up_to_nul;
-use crate::wire::U32Le;
 use crate::{Field, Scalar, TopicId};
 
 /// Output of the fields of records. `K` is what the output prepared for a field: its name as JSON,
@@ -132,8 +131,7 @@ impl<K> Plan<K> {
     /// # Errors
     /// As [`Layout::value`]. What was visited before is incomplete.
     pub fn run(&self, record: &[u8], visit: &mut impl Visit<K>) -> Result<(), DecodeError> {
-        let budget = MAX_VALUES + 2 * record.len() as u64;
-        Run { record, at: 0, budget, lengths: Vec::new() }.fields(self, visit)
+        Run { cursor: Cursor::new(record, 0), lengths: Vec::new() }.fields(self, visit)
     }
 }
 
@@ -179,10 +177,7 @@ impl<K> Plans<K> {
 
 /// A place in a record.
 struct Run<'a> {
-    record: &'a [u8],
-    at: usize,
-    /// Values that may still be made.
-    budget: u64,
+    cursor: Cursor<'a>,
     /// Number and value of the fields that are lengths of others, of all open structs.
     lengths: Vec<(usize, u64)>,
 }
@@ -190,16 +185,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     #[inline]
     fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
-        let bytes = self.record.get(self.at..).and_then(|rest| rest.get(..len));
-        let bytes = bytes.ok_or(DecodeError::Short(self.at as u64))?;
-        self.at += len;
-        Ok(bytes)
-    }
-
-    fn len(&mut self) -> Result<usize, DecodeError> {
-        let at = self.at as u64;
-        let len = U32Le::first(self.take(4)?).ok_or(DecodeError::Short(at))?;
-        Ok(len.get() as usize)
+        self.cursor.take(len)
     }
 
     /// The recursion follows the layout, whose depth is limited.
@@ -209,7 +195,7 @@ impl<'a> Run<'a> {
             if field.padding > 0 {
                 self.take(field.padding)?;
             }
-            let start = self.at;
+            let start = self.cursor.at;
             match (&field.element, field.len) {
                 (Kind::Other(Element::Scalar(scalar)), Len::One) => {
                     visit.scalar(&field.key, *scalar, self.take(scalar.size())?);
@@ -222,7 +208,7 @@ impl<'a> Run<'a> {
                 (_, Len::One) => self.one(field, At::Field, visit)?,
                 (_, Len::Fixed(len)) => self.many(field, len.into(), visit)?,
                 (_, Len::Counted) => {
-                    let len = self.len()?;
+                    let len = self.cursor.len()?;
                     self.many(field, len as u64, visit)?;
                 }
                 (_, Len::Field(by)) => {
@@ -232,7 +218,7 @@ impl<'a> Run<'a> {
                 }
             }
             if field.is_length {
-                self.lengths.push((number, field.integer(&self.record[start..self.at])));
+                self.lengths.push((number, field.integer(&self.cursor.record[start..self.cursor.at])));
             }
         }
         self.lengths.truncate(outer);
@@ -260,8 +246,8 @@ impl<'a> Run<'a> {
             Element::Duration => visit.leaf(key, at, Leaf::Pair(Scalar::Int32, self.pair()?)),
             Element::Packed(bytes) => visit.leaf(key, at, Leaf::Bytes(self.take(*bytes as usize)?)),
             Element::Text(encoding) => {
-                let start = self.at;
-                let len = self.len()?;
+                let start = self.cursor.at;
+                let len = self.cursor.len()?;
                 let bytes = self.take(len).map_err(|_| DecodeError::Short(start as u64))?;
                 let is_bytes = *encoding == Encoding::Bytes && std::str::from_utf8(bytes).is_err();
                 let leaf = if is_bytes { Leaf::Bytes(bytes) } else { Leaf::Text(text(bytes, *encoding)) };
@@ -274,7 +260,7 @@ impl<'a> Run<'a> {
     }
 
     fn pair(&mut self) -> Result<&'a [u8; 8], DecodeError> {
-        let at = self.at as u64;
+        let at = self.cursor.at as u64;
         self.take(8)?.first_chunk().ok_or(DecodeError::Short(at))
     }
 
@@ -284,14 +270,7 @@ impl<'a> Run<'a> {
         len: u64,
         visit: &mut impl Visit<K>,
     ) -> Result<(), DecodeError> {
-        let left = (self.record.len() - self.at) as u64;
-        let short = DecodeError::Short(self.at as u64);
-        if field.min_size.saturating_mul(len) > left {
-            return Err(short);
-        }
-        let values = field.values.saturating_mul(len);
-        self.budget = self.budget.checked_sub(values).ok_or(DecodeError::TooMany(self.at as u64))?;
-        let len = usize::try_from(len).map_err(|_| short)?;
+        let len = self.cursor.granted(len, field.min_size, field.values)?;
         let key = &field.key;
         match &field.element {
             Kind::Other(Element::Byte) => visit.leaf(key, At::Field, Leaf::Bytes(self.take(len)?)),

@@ -28,9 +28,9 @@ pub enum DecodeError {
 }
 
 /// A place in a record.
-struct Cursor<'a> {
-    record: &'a [u8],
-    at: usize,
+pub(super) struct Cursor<'a> {
+    pub(super) record: &'a [u8],
+    pub(super) at: usize,
     /// Values that may still be made.
     budget: u64,
 }
@@ -42,8 +42,7 @@ impl Layout {
     /// Returns an error if it ends before they do, or has lists of more empty elements than are
     /// sensible.
     pub fn value(&self, record: &[u8]) -> Result<(Value, usize), DecodeError> {
-        let budget = MAX_VALUES + 2 * record.len() as u64;
-        let mut cursor = Cursor { record, at: 0, budget };
+        let mut cursor = Cursor::new(record, 0);
         Ok((cursor.fields(self)?, cursor.at))
     }
 
@@ -55,8 +54,7 @@ impl Layout {
     pub fn field_value(&self, field: usize, record: &[u8]) -> Result<Value, DecodeError> {
         let slot = &self.slots[field];
         if let (Some(at), Len::One | Len::Fixed(_) | Len::Counted) = (slot.offset, slot.len) {
-            let budget = MAX_VALUES + 2 * record.len() as u64;
-            return Cursor { record, at, budget }.field(&slot.element, slot.len, &[]);
+            return Cursor::new(record, at).field(&slot.element, slot.len, &[]);
         }
         match self.value(record)?.0 {
             Value::Struct(mut fields) => Ok(fields.swap_remove(field).1),
@@ -66,16 +64,21 @@ impl Layout {
 }
 
 impl<'a> Cursor<'a> {
+    pub(super) fn new(record: &'a [u8], at: usize) -> Self {
+        Self { record, at, budget: MAX_VALUES + 2 * record.len() as u64 }
+    }
+
     #[inline]
-    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let bytes = self.record.get(self.at..).and_then(|rest| rest.get(..len));
         let bytes = bytes.ok_or(DecodeError::Short(self.at as u64))?;
         self.at += len;
         Ok(bytes)
     }
 
+    /// Returns the length that is written before a list or text.
     #[inline]
-    fn len(&mut self) -> Result<usize, DecodeError> {
+    pub(super) fn len(&mut self) -> Result<usize, DecodeError> {
         let at = self.at as u64;
         let len = U32Le::first(self.take(4)?).ok_or(DecodeError::Short(at))?;
         Ok(len.get() as usize)
@@ -150,18 +153,22 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    fn many(&mut self, element: &Element, len: u64) -> Result<Value, DecodeError> {
+    /// Returns the length of a list, if the record has bytes for so many elements of this size, and
+    /// may have so many of so many values each: nothing is reserved for others.
+    pub(super) fn granted(&mut self, len: u64, min_size: u64, values: u64) -> Result<usize, DecodeError> {
         let left = (self.record.len() - self.at) as u64;
         let short = DecodeError::Short(self.at as u64);
-        // Nothing is reserved for elements that the record has no bytes for.
-        if element.min_size().saturating_mul(len) > left {
+        if min_size.saturating_mul(len) > left {
             return Err(short);
         }
-        if let Element::Struct(layout) = element {
-            let values = layout.values.saturating_add(1).saturating_mul(len);
-            self.budget = self.budget.checked_sub(values).ok_or(DecodeError::TooMany(self.at as u64))?;
-        }
-        let len = usize::try_from(len).map_err(|_| short)?;
+        let values = values.saturating_mul(len);
+        self.budget = self.budget.checked_sub(values).ok_or(DecodeError::TooMany(self.at as u64))?;
+        usize::try_from(len).map_err(|_| short)
+    }
+
+    fn many(&mut self, element: &Element, len: u64) -> Result<Value, DecodeError> {
+        let values = if let Element::Struct(_) = element { element.values() } else { 0 };
+        let len = self.granted(len, element.min_size(), values)?;
         match element {
             Element::Byte => return Ok(Value::Bytes(self.take(len)?.to_vec())),
             Element::Packed(bytes) => return Ok(Value::Bytes(self.take(len * *bytes as usize)?.to_vec())),

@@ -24,7 +24,7 @@ pub struct Event {
     pub offset: u64,
     /// Its id: the component in the upper 8 bits, the event within it in the lower 24.
     pub id: u32,
-    /// Its number in the sequence of all events; gaps are events that were not logged.
+    /// Its number in the sequence of all events; missing numbers are events that were not logged.
     pub sequence: u16,
     /// Its level for the log: 0 emergency to 7 debug as in syslog, 8 protocol, 9 disabled. The
     /// upper half of `log_levels`.
