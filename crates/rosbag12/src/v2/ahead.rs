@@ -1,9 +1,7 @@
 //! Chunks unpacked ahead of who reads them, on two threads, in buffers that are used again.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -15,14 +13,14 @@ use super::unpack::{Compression, unpack};
 /// Threads that unpack, where there are as many.
 const THREADS: usize = 2;
 
-/// Chunks that wait for their reader, in addition to those that threads have in hand.
-const WAITING: usize = 2;
+/// Chunks of each thread that wait for their reader, in addition to the one that it has in hand.
+const WAITING: usize = 1;
 
 /// Packed bytes of a chunk from which on one is unpacked at a time.
 const LARGE: usize = 32 << 20;
 
 /// Buffers that are kept: as many as are in use at once.
-const BUFFERS: usize = THREADS + WAITING;
+const BUFFERS: usize = THREADS * (WAITING + 1);
 
 /// A chunk to unpack.
 #[derive(Clone, Debug)]
@@ -47,7 +45,6 @@ pub(super) struct Unpacked {
 struct Shared {
     file: Bytes,
     jobs: Vec<Job>,
-    next: AtomicUsize,
     buffers: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -65,16 +62,16 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Ahead {
     shared: Arc<Shared>,
-    from: Option<Receiver<(usize, Unpacked)>>,
-    /// Unpacked before their turn.
-    early: BTreeMap<usize, Unpacked>,
+    /// The threads by turns: of two, the first one has all even jobs. So none is further ahead than
+    /// its waiting chunks, however long another one takes.
+    from: Vec<Receiver<Unpacked>>,
     started: bool,
 }
 
 impl Ahead {
     pub(super) fn new(file: Bytes, jobs: Vec<Job>) -> Self {
-        let shared = Shared { file, jobs, next: AtomicUsize::new(0), buffers: Mutex::default() };
-        Self { shared: Arc::new(shared), from: None, early: BTreeMap::new(), started: false }
+        let shared = Shared { file, jobs, buffers: Mutex::default() };
+        Self { shared: Arc::new(shared), from: Vec::new(), started: false }
     }
 
     /// Starts threads if there are several chunks and processors.
@@ -85,21 +82,17 @@ impl Ahead {
         if threads < 2 || jobs.iter().any(|job| job.data.len() > LARGE) {
             return;
         }
-        let (to, from) = sync_channel(WAITING);
-        for _ in 0..threads {
-            let (shared, to): (_, SyncSender<(usize, Unpacked)>) = (Arc::clone(&self.shared), to.clone());
+        for first in 0..threads {
+            let (shared, (to, from)) = (Arc::clone(&self.shared), sync_channel(WAITING));
             let work = move || {
-                loop {
-                    let job = shared.next.fetch_add(1, Ordering::Relaxed);
-                    if job >= shared.jobs.len() || to.send((job, shared.run(job))).is_err() {
-                        return;
-                    }
-                }
+                let mut own = (first..shared.jobs.len()).step_by(threads);
+                // Until the reader is gone.
+                while own.next().is_some_and(|job| to.send(shared.run(job)).is_ok()) {}
             };
-            // Without threads the reader has to do it: nothing comes then.
+            // Without the thread nothing comes, and the reader has to do it.
             let _ = thread::Builder::new().spawn(work);
+            self.from.push(from);
         }
-        self.from = Some(from);
     }
 
     /// Returns the chunk of a job; jobs are taken in their order.
@@ -107,21 +100,8 @@ impl Ahead {
         if !self.started {
             self.begin();
         }
-        while let Some(from) = &self.from {
-            if let Some(unpacked) = self.early.remove(&job) {
-                return unpacked;
-            }
-            match from.recv() {
-                Ok((number, unpacked)) => {
-                    self.early.insert(number, unpacked);
-                }
-                Err(_) => self.from = None,
-            }
-        }
-        if let Some(unpacked) = self.early.remove(&job) {
-            return unpacked;
-        }
-        self.shared.run(job)
+        let from = self.from.get(job % self.from.len().max(1));
+        from.and_then(|from| from.recv().ok()).unwrap_or_else(|| self.shared.run(job))
     }
 
     /// Takes back the buffer of a chunk that was read, unless a record still holds it.
