@@ -23,6 +23,8 @@ FILES = {
     "old.bag": "rosbag12/indexed.bag",
     "drive.vel": "vel/vlp16.vel",
 }
+# The first command that fails ends a block; data that a format cannot hold is reported with exit code 3.
+START = 'set -e\nrovelog() { command rovelog "$@" || [ $? = 3 ]; }\n'
 # Workers of an engine run the same interpreter.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
@@ -38,10 +40,9 @@ def run(page: pathlib.Path) -> None:
         if kind == "python":
             exec(compile(code, page.name, "exec"), scope)
         else:
-            # Data that a format cannot hold is reported with exit code 3.
-            done_ = subprocess.run(["bash", "-c", code])
-            if done_.returncode not in (0, 3):
-                sys.exit(f"{page.name}: exit code {done_.returncode}:\n{code}")
+            ended = subprocess.run(["bash", "-c", START + code])
+            if ended.returncode != 0:
+                sys.exit(f"{page.name}: exit code {ended.returncode}:\n{code}")
         done += 1
     print(f"{page.name}: {done} blocks ran", flush=True)
 

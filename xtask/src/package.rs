@@ -124,9 +124,9 @@ fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     }
     let mut build = Command::new(python);
     build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
-    // In a separate folder: maturin configures pyo3 differently from cargo alone, and each would
-    // rebuild the other's work.
-    build.env("CARGO_TARGET_DIR", oracle::target().join("python"));
+    // Most dependencies are as the other stages have built them; only pyo3, which maturin configures
+    // differently, is compiled again.
+    build.env("CARGO_TARGET_DIR", oracle::target());
     run(build.current_dir(folder()))?;
     let wheels = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
     let wheel =

@@ -11,10 +11,14 @@ EXTRAS = {
     "pandas": "pandas",
     "polars": "polars",
     "pyarrow": "arrow",
+    "rerun": "rerun",
     "simplekml": "kml",
     "yaml": "rosbag",
 }
 """Library -> extra of this package that installs it."""
+
+PACKAGES = {"rerun": "rerun-sdk", "yaml": "pyyaml"}
+"""Library -> package that contains it, if the names differ."""
 
 
 class MissingLibrary(ModuleNotFoundError):
@@ -29,6 +33,6 @@ def need(name: str) -> Any:
         library = name.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != library:
             raise
-        package = "pyyaml" if library == "yaml" else library
+        package = PACKAGES.get(library, library)
         text = f"{library} is not installed\n  next: pip install 'rovelog[{EXTRAS[library]}]', or pip install {package}"
         raise MissingLibrary(text, name=library) from None
