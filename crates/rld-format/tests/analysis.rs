@@ -9,6 +9,7 @@ use rld_format::analysis::{
     Windows, currents,
 };
 use rld_format::clock::{TRUE_SECOND, TimeOptions};
+use rovelog_core::parallel::Jobs;
 use rovelog_testing::{Log, read_json, sha256};
 use serde_json::Value as Json;
 use support::{LOGS, int, open};
@@ -26,6 +27,10 @@ fn check_sums(log: &Log) {
     let reader = open(&log.bytes);
     let mut sums = reader.accumulator(&StatsOptions::default().over_all()).expect("rows");
     let stats = sums.stats(0..reader.rows());
+    for jobs in [1, 3] {
+        let jobs = Jobs::from(std::num::NonZero::new(jobs).expect("not 0"));
+        assert_eq!(sums.stats_on(jobs, 0..reader.rows()), stats, "{}: {jobs:?}", log.name);
+    }
     for (sums, want) in stats.channels.iter().zip(want["analog"].as_array().expect("analog")) {
         let what = format!("{} {}", log.name, want["name"]);
         assert_eq!(int(&want["sum"]), sums.sum, "{what}");

@@ -22,6 +22,9 @@ const FEWEST: u64 = 10;
 /// A gap is longer than this many periods.
 const GAP: i64 = 3;
 
+/// The lengths of intervals that are counted without a lookup: those of a steady topic are few.
+const USUAL: usize = 8;
+
 /// A topic that stops for this long before the end of the log, and for ten periods.
 const STOPPED: i64 = 1_000_000_000;
 
@@ -38,6 +41,8 @@ pub struct Pace {
     /// Number of intervals above zero by their length, divided by 2 to the power of `coarse`.
     lengths: HashMap<i64, u64>,
     coarse: u32,
+    /// Numbers that are still to be added to `lengths`, each at a place that its length gives.
+    usual: [(i64, u64); USUAL],
     /// The longest intervals, longest first: length and start.
     longest: Vec<(i64, i64)>,
 }
@@ -67,13 +72,13 @@ impl Pace {
             }
             return;
         }
-        *self.lengths.entry(length >> self.coarse).or_default() += 1;
-        if self.lengths.len() > MOST_LENGTHS {
-            self.coarse += 1;
-            let finer = std::mem::take(&mut self.lengths);
-            for (length, count) in finer {
-                *self.lengths.entry(length >> 1).or_default() += count;
-            }
+        let counted = length >> self.coarse;
+        let usual = &mut self.usual[usize::try_from(counted).unwrap_or_default() % USUAL];
+        if usual.0 == counted {
+            usual.1 += 1;
+        } else {
+            let (before, count) = std::mem::replace(usual, (counted, 1));
+            self.count_lengths(before, count);
         }
         if self.longest.len() < MOST_GAPS || self.longest.last().is_some_and(|last| length > last.0) {
             // Equally long ones stay in the order of the file.
@@ -83,11 +88,37 @@ impl Pace {
         }
     }
 
+    /// Adds intervals of one length, as it is counted.
+    fn count_lengths(&mut self, length: i64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        *self.lengths.entry(length).or_default() += count;
+        if self.lengths.len() > MOST_LENGTHS {
+            self.coarse += 1;
+            let usual = std::mem::take(&mut self.usual).into_iter().filter(|usual| usual.1 > 0);
+            let finer = std::mem::take(&mut self.lengths);
+            for (length, count) in finer.into_iter().chain(usual) {
+                *self.lengths.entry(length >> 1).or_default() += count;
+            }
+        }
+    }
+
+    /// Returns the lengths of the intervals with their numbers, shortest first.
+    fn sorted_lengths(&self) -> Vec<(i64, u64)> {
+        let mut lengths = self.lengths.clone();
+        for (length, count) in self.usual.iter().filter(|usual| usual.1 > 0) {
+            *lengths.entry(*length).or_default() += count;
+        }
+        let lengths = lengths.into_iter().map(|(length, count)| (length << self.coarse, count));
+        let mut lengths: Vec<_> = lengths.collect();
+        lengths.sort_unstable();
+        lengths
+    }
+
     /// Returns the health of a topic whose log's data ends at `end`.
     fn health(&self, topic: TopicId, end: Option<i64>) -> TopicHealth {
-        let mut lengths: Vec<(i64, u64)> =
-            self.lengths.iter().map(|(length, count)| (length << self.coarse, *count)).collect();
-        lengths.sort_unstable();
+        let lengths = self.sorted_lengths();
         let intervals: u64 = lengths.iter().map(|length| length.1).sum();
         let mut before = 0;
         let median = lengths.iter().find(|(_, count)| {

@@ -5,16 +5,16 @@ use std::ops::Range;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rovelog::core::parallel::Jobs;
 use rovelog::rld_format::analysis::{
     Accumulator, Phase, StateRuns, Stats, StatsOptions, Sums, Windows, currents,
 };
 use rovelog::rld_format::clock::TimeOptions;
 use rovelog::rld_format::unit::Scale;
-use rovelog::rld_format::{ColumnOptions, Merging, RldError, RldReader};
+use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
 use rovelog::{AnyLog, Error, Select};
 
 use crate::errors::{Raise, of_arrow};
-use crate::parallel;
 use crate::reader::{Reader, Window};
 use crate::table::{self, Table};
 
@@ -100,7 +100,7 @@ pub(crate) fn rld_energy<'py>(
     let selected = log.rows_selected(&range.of(Select::all()));
     let sections = reader.run(py, || match (window, &selected[..]) {
         (None, [rows]) if bits.is_empty() => {
-            let stats = total(log, &options, rows)?;
+            let stats = sums.stats_on(Jobs::all(), rows.clone());
             Ok(vec![Section { window: None, state: None, first: Some(rows.start), stats }])
         }
         _ => Ok(sections(log, &mut sums, window, &bits, &selected)),
@@ -142,30 +142,6 @@ fn no_power(py: Python<'_>, reader: &Reader, sums: &Accumulator<'_>) -> PyErr {
         None => Raise::new("UnsupportedError", "this log has no current in amperes"),
     };
     raise.of("rld", reader.origin.path()).raise(py)
-}
-
-/// Minimum number of rows for a thread.
-const MIN_ROWS: usize = 1 << 16;
-
-/// Returns the sums of rows, on all processors.
-fn total(log: &RldReader, options: &StatsOptions, rows: &Range<u64>) -> Result<Stats, RldError> {
-    let count = usize::try_from(rows.end - rows.start).unwrap_or(usize::MAX);
-    let stats = |part: Range<usize>| -> Result<Stats, RldError> {
-        let part = rows.start + part.start as u64..rows.start + part.end as u64;
-        Ok(log.accumulator(options)?.stats(part))
-    };
-    std::thread::scope(|scope| {
-        let parts = parallel::parts(count, MIN_ROWS).into_iter();
-        let sums: Vec<_> = parts.map(|part| scope.spawn(move || stats(part))).collect();
-        let mut total = Stats::default();
-        for part in sums {
-            match part.join() {
-                Ok(part) => total.merge(&part?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        Ok(total)
-    })
 }
 
 /// Returns the sums of the selected rows.

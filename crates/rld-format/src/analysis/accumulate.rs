@@ -1,8 +1,10 @@
 //! Accumulation in one pass: a thousand rows at a time, copied into columns that stay in the cache,
 //! summed exactly.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
+use rovelog_core::parallel::{Jobs, in_order};
 use rovelog_core::wire::I32Le;
 
 use super::currents::{Current, MARGIN_SETTLED, Usable, currents, usable};
@@ -14,6 +16,9 @@ use crate::reader::RldReader;
 
 /// Number of rows that are summed at a time.
 const GROUP: u64 = 1024;
+
+/// Number of rows that a thread sums before it takes the next ones.
+const SHARE: u64 = 64 * GROUP;
 
 /// A product to sum: a voltage, or the difference of two, times a merged current.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,14 +96,14 @@ impl StatsOptions {
 }
 
 /// Values of a channel in the current group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Column {
     Narrow(Vec<i32>),
     Wide(Vec<i64>),
 }
 
 /// Sums rows of a log. Its buffers are reused: keep it for the next rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Accumulator<'a> {
     reader: &'a RldReader,
     binary: usize,
@@ -218,6 +223,24 @@ impl Accumulator<'_> {
         let mut stats = self.empty();
         self.add(rows, &mut stats);
         stats
+    }
+
+    /// Returns the sums over `rows`, computed on several threads: the same as those of one, because
+    /// they are exact.
+    pub fn stats_on(&self, jobs: Jobs, rows: Range<u64>) -> Stats {
+        let mut all = self.empty();
+        let shares = (rows.start..rows.end).step_by(usize::try_from(SHARE).unwrap_or(usize::MAX));
+        let Ok(()) = in_order(
+            jobs,
+            || self.clone(),
+            Accumulator::stats,
+            |push| shares.map(|from| from..rows.end.min(from + SHARE)).try_for_each(push),
+            |stats| {
+                all.merge(&stats);
+                Ok::<_, Infallible>(())
+            },
+        );
+        all
     }
 
     /// Adds `rows` to earlier sums.

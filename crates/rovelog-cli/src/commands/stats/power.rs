@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use rovelog::core::parallel::Jobs;
 use rovelog::rld_format::analysis::{
     Accumulator, Events, Phase, StateRuns, Stats, StatsOptions, Sums, Threshold, Windows,
 };
@@ -90,17 +91,24 @@ pub(super) struct Power<'a> {
     sums: Accumulator<'a>,
     shown: Shown,
     clip: Clip<'a>,
+    jobs: Jobs,
 }
 
 /// Rows of a time window, and sums for the sections that it cuts; all rows without a window.
 struct Clip<'a>(Option<(Vec<Range<u64>>, Accumulator<'a>)>);
 
 impl Clip<'_> {
+    /// Returns the parts of these rows inside the window.
+    fn parts(&self, rows: &Range<u64>) -> Vec<Range<u64>> {
+        let Some((within, _)) = &self.0 else { return vec![rows.clone()] };
+        let parts = within.iter().map(|window| rows.start.max(window.start)..rows.end.min(window.end));
+        parts.filter(|part| !part.is_empty()).collect()
+    }
+
     /// Returns the part of a section inside the window, with its sums.
     fn part(&mut self, rows: Range<u64>, stats: Stats) -> Option<(Range<u64>, Stats)> {
-        let Some((within, sums)) = &mut self.0 else { return Some((rows, stats)) };
-        let parts = within.iter().map(|window| rows.start.max(window.start)..rows.end.min(window.end));
-        let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+        let parts = self.parts(&rows);
+        let Some((_, sums)) = &mut self.0 else { return Some((rows, stats)) };
         let (first, last) = (parts.first()?.start, parts.last()?.end);
         let mut stats = sums.empty();
         for part in parts {
@@ -134,12 +142,12 @@ impl<'a> Power<'a> {
                 Clip(Some((shown.rows.rows_between(start, end), sums)))
             }
         };
-        Ok(Self { log, sums, shown, clip })
+        Ok(Self { log, sums, shown, clip, jobs: context.jobs() })
     }
 
     /// Returns the requested sections.
     pub(super) fn sections<'p>(&'p mut self, args: &'p PowerArgs) -> Result<Sections<'p>, Failure> {
-        let Self { log, sums, shown, clip } = self;
+        let Self { log, sums, shown, clip, jobs } = self;
         let (log, shown) = (*log, &*shown);
         let rows = log.rows();
         if let Some(nanos) = args.window {
@@ -161,11 +169,13 @@ impl<'a> Power<'a> {
                 Some(shown.section(Some(format!("event {i}")), &rows, &stats))
             })));
         }
-        let whole = match clip.0 {
-            None => Some((0..rows, sums.stats(0..rows))),
-            Some(_) => clip.part(0..rows, Stats::default()),
-        };
-        Ok(Box::new(whole.map(|(rows, stats)| shown.section(None, &rows, &stats)).into_iter()))
+        let parts = clip.parts(&(0..rows));
+        let whole = parts.first().zip(parts.last()).map(|(first, last)| first.start..last.end);
+        let mut stats = sums.empty();
+        for part in parts {
+            stats.merge(&sums.stats_on(*jobs, part));
+        }
+        Ok(Box::new(whole.map(|rows| shown.section(None, &rows, &stats)).into_iter()))
     }
 }
 
