@@ -7,6 +7,7 @@ use rovelog_export::signal::{Condition, Event, Signals};
 use serde::Serialize;
 
 use super::args::Args;
+use crate::commands::stats::short;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;
@@ -223,15 +224,20 @@ impl Line<'_> {
         if event.is_open {
             duration.push('+');
         }
+        // Integers stay whole; the machine formats have all digits of other numbers.
+        let number = |value: f64| {
+            let is_whole = value.fract() == 0.0 && value.abs() < 1e15;
+            if is_whole { value.to_string() } else { short(Some(value)) }
+        };
         let state = |value: f64| {
             let name = self.condition.state(&**self.log, value);
-            name.map_or_else(|| value.to_string(), str::to_owned)
+            name.map_or_else(|| number(value), str::to_owned)
         };
         let unit = self.condition.unit().map(|unit| format!(" {unit}")).unwrap_or_default();
         let what = match (event.from.zip(event.to), event.min.zip(event.max)) {
             (Some((from, to)), _) => format!("{} -> {}{unit}", state(from), state(to)),
             (_, Some((min, max))) if min.to_bits() == max.to_bits() => format!("{}{unit}", state(min)),
-            (_, Some((min, max))) => format!("{min} to {max}{unit}"),
+            (_, Some((min, max))) => format!("{} to {}{unit}", number(min), number(max)),
             _ => "-".to_owned(),
         };
         let file = self.file.as_ref().map(|file| format!("{}: ", escape(file))).unwrap_or_default();
