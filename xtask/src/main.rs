@@ -8,6 +8,7 @@ mod bench;
 mod browser;
 mod corpus;
 mod damage;
+mod first;
 mod hostile;
 mod lake;
 mod oracle;

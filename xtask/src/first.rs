@@ -1,0 +1,42 @@
+//! The first command of the README, as it is written there, and what its build, which has no
+//! features, says about the rest.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::process::run;
+use crate::{oracle, root};
+
+/// Arguments, and the feature that they need.
+const MISSING: [(&[&str], &str); 5] = [
+    (&["ingest", "logs/", "-o", "lake/"], "lake"),
+    (&["lake", "check", "lake/"], "lake"),
+    (&["view", "logs/"], "view"),
+    (&["info", "s3://bucket/log.ulg"], "remote"),
+    (&["export", "corpus/ulog/all-basic-types.ulg", "-o", "all.mcap"], "mcap"),
+];
+
+/// Runs the stage of `cargo xtask test`.
+pub(crate) fn check() -> Result<()> {
+    let readme = fs::read_to_string(root().join("README.md"))?;
+    let first = readme.lines().map(str::trim).find(|line| line.starts_with("cargo run --release -- info "));
+    let mut words = first.context("README.md has no first command")?.split(' ').skip(1);
+    let mut first = Command::new("cargo");
+    // Messages of the build only where it fails.
+    first.args(words.next()).arg("--quiet").args(words);
+    run(first.current_dir(root()))?;
+    let program = oracle::target().join("release").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
+    for (args, feature) in MISSING {
+        let output = Command::new(&program).args(args).current_dir(root()).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let how = format!("cargo install rovelog-cli --features {feature}");
+        ensure!(
+            output.status.code() == Some(1) && said.contains("this build of rovelog") && said.contains(&how),
+            "`rovelog {}` of a build without features does not say how to get it: {said}",
+            args.join(" ")
+        );
+    }
+    Ok(())
+}
