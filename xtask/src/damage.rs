@@ -64,7 +64,7 @@ fn told(name: &str, mut made: Command, failed: &str) -> Result<()> {
     ensure!(output.status.success(), "{failed}");
     let path = root().join("docs/internals/reliability.md");
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let Some(new) = replaced(&text, name, &table) else {
+    let Some(new) = replaced(&text, &format!("damage {name}"), &table) else {
         bail!("{} has no place for the table", path.display())
     };
     if new == text {
@@ -78,9 +78,9 @@ fn told(name: &str, mut made: Command, failed: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the document with this table.
-fn replaced(text: &str, name: &str, table: &str) -> Option<String> {
-    let start = format!("<!-- written by `BLESS=1 cargo xtask damage {name}` -->\n");
+/// Returns the document with this table of a task.
+pub(crate) fn replaced(text: &str, task: &str, table: &str) -> Option<String> {
+    let start = format!("<!-- written by `BLESS=1 cargo xtask {task}` -->\n");
     let (head, rest) = text.split_once(&start)?;
     let (_, tail) = rest.split_once(END)?;
     Some(format!("{head}{start}\n{}\n\n{END}{tail}", table.trim_end()))
@@ -94,9 +94,9 @@ mod tests {
     fn only_the_table_is_replaced() {
         let text =
             "head\n<!-- written by `BLESS=1 cargo xtask damage toy` -->\n\nold\n\n<!-- end -->\ntail\n";
-        let new = replaced(text, "toy", "new\n").expect("a place");
+        let new = replaced(text, "damage toy", "new\n").expect("a place");
         assert_eq!(new, text.replace("old", "new"));
-        assert_eq!(replaced(&new, "toy", "new\n").as_deref(), Some(new.as_str()));
-        assert_eq!(replaced(text, "other", "new\n"), None);
+        assert_eq!(replaced(&new, "damage toy", "new\n").as_deref(), Some(new.as_str()));
+        assert_eq!(replaced(text, "damage other", "new\n"), None);
     }
 }

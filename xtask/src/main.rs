@@ -8,6 +8,7 @@ mod bench;
 mod browser;
 mod corpus;
 mod damage;
+mod faults;
 mod first;
 mod hostile;
 mod lake;
@@ -61,6 +62,11 @@ const TASKS: &[Task] = &[
         "damage",
         damage::command,
         "what becomes of damaged logs: damage ulog|all [BLESS=1: rewrite docs/internals/reliability.md]",
+    ),
+    (
+        "faults",
+        faults::command,
+        "every write of every command fails once, and 200 kills of each: faults [--kills N] [BLESS=1: rewrite docs/internals/reliability.md]",
     ),
     (
         "hostile",

@@ -116,12 +116,25 @@ impl std::error::Error for Refused {}
 
 /// Returns the failure of an output file, with the next step.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::failed(format!("cannot write the output: {error}")).at(path);
+    refused_by_disk("cannot write the output", path, error)
+}
+
+/// Returns the failure `what` of the file system, with the next step.
+pub(crate) fn refused_by_disk(what: &str, path: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::failed(format!("{what}: {error}")).at(path);
     match error.kind() {
         io::ErrorKind::NotFound => failure.next("check the path: its folder does not exist"),
         io::ErrorKind::PermissionDenied => failure.next("write to a folder that you own"),
         io::ErrorKind::StorageFull => failure.next("free disk space, or write to another disk"),
-        _ => failure,
+        io::ErrorKind::QuotaExceeded => {
+            failure.next("free disk space of your quota, or write to another disk")
+        }
+        io::ErrorKind::FileTooLarge => {
+            failure.next("write to a file system for larger files, or raise the limit: ulimit -f")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => failure.next("write to a disk that is not read-only"),
+        // Errors of the disk, of a network file system, of limits of the process.
+        _ => failure.next("write to another disk, or try again"),
     }
 }
 

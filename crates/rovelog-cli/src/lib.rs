@@ -53,6 +53,7 @@ pub use interpreter::runs_in;
 pub fn run(args: Vec<OsString>) -> u8 {
     rovelog::install_sigbus_handler();
     rovelog::install_abort_handler();
+    report_size_limits();
     commands::completion::answer(args::Cli::command);
     #[cfg(feature = "man")]
     if let Some(code) = man::answer(&args, args::Cli::command) {
@@ -64,4 +65,12 @@ pub fn run(args: Vec<OsString>) -> u8 {
     let outcome = context.declare().and_then(|()| commands::run(cli.command, &context));
     drop(watcher);
     context.notices.finish(outcome)
+}
+
+/// Has a write at the limit of file sizes (`ulimit -f`) return an error. By default the system ends
+/// the program instead, without a message and with an incomplete file left.
+fn report_size_limits() {
+    #[cfg(unix)]
+    // Without the handler, the system does what it does by default.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }

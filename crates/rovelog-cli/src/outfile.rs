@@ -5,7 +5,7 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, Refused, cannot_write};
+use crate::failure::{Failure, Refused, cannot_write, refused_by_disk};
 use crate::remote::Upload;
 use crate::unfinished;
 
@@ -124,9 +124,11 @@ impl OutFile {
         if let Some(upload) = self.upload.take() {
             return upload.finish();
         }
+        // The file stays: it may have replaced another one.
+        let unsure = "the output is complete, but may be lost if the power fails";
         folder
             .map_or(Ok(()), |folder| folder_on_disk(&folder))
-            .map_err(|error| cannot_write(&self.path, &error))
+            .map_err(|error| refused_by_disk(unsure, &self.path, &error))
     }
 }
 
@@ -243,7 +245,7 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
     let missing: Vec<_> = path.ancestors().take_while(|folder| is_missing(folder)).collect();
     for folder in missing.into_iter().rev() {
         fs::create_dir(folder)
-            .map_err(|error| Failure::failed(format!("cannot create the folder: {error}")).at(folder))?;
+            .map_err(|error| refused_by_disk("cannot create the folder", folder, &error))?;
         unfinished.add(folder);
     }
     Ok(())
@@ -302,7 +304,10 @@ fn claim(partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
 /// Gives a complete file its name, unless another file has it.
 fn name_new(partial: &Path, target: &Path) -> io::Result<()> {
     match fs::hard_link(partial, target) {
-        Ok(()) => fs::remove_file(partial),
+        Ok(()) => fs::remove_file(partial).inspect_err(|_| {
+            // The run fails, so its output must not appear. If this fails too, it is complete.
+            let _ = fs::remove_file(target);
+        }),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
         // A file system without hard links.
         Err(_) if fs::symlink_metadata(target).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),

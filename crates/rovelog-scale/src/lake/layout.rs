@@ -86,7 +86,11 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ScaleError> {
         file.sync_all()?;
         fs::rename(&part, path)
     };
-    write().map_err(ScaleError::lake(path))
+    write().map_err(|error| {
+        // The failure is reported; a part that cannot be removed either is found by `lake check`.
+        let _ = fs::remove_file(&part);
+        ScaleError::lake(path)(error)
+    })
 }
 
 /// Reads a JSON file; `None` if there is none.

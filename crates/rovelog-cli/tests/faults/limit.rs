@@ -1,0 +1,49 @@
+//! Writes that fail after a number of bytes: the limit of file sizes.
+
+use crate::jobs::Site;
+use crate::{Tally, each, full, has};
+
+/// What the system says at the limit.
+const CAUSE: &str = "File too large";
+
+/// Returns the sizes at which writing fails: at the ends of blocks, in the middle, before the end.
+fn limits(largest: u64) -> Vec<u64> {
+    let mut limits = if full().is_some() {
+        vec![0, 1, 4095, 4096, 65_536, largest / 4, largest / 2, largest * 3 / 4, largest - 1]
+    } else {
+        vec![0, largest / 2, largest - 1]
+    };
+    limits.retain(|limit| *limit < largest);
+    limits.sort_unstable();
+    limits.dedup();
+    limits
+}
+
+/// Runs the job with a limit. By default the system ends a program at the limit by a signal;
+/// `ignored`: the caller has turned it off.
+fn limited(site: &Site, limit: u64, ignored: bool) -> std::process::Output {
+    let limit = format!("--fsize={limit}:{limit}");
+    if ignored {
+        site.run(&["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", "prlimit", &limit], site.job.line)
+    } else {
+        site.run(&["prlimit", &limit], site.job.line)
+    }
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error() {
+    if !has("prlimit", &["--version"]) {
+        return rovelog_testing::skipped("the program prlimit is not there");
+    }
+    let mut tally = Tally::default();
+    each(|site| {
+        for (number, limit) in limits(site.largest()).into_iter().enumerate() {
+            let result = site.failed_well(&limited(site, limit, number % 2 == 0), CAUSE);
+            tally.refused(site, &format!("a limit of {limit} bytes"), result);
+        }
+        // The harness itself: the largest file fits exactly.
+        let result = site.succeeded(&limited(site, site.largest(), false));
+        tally.whole(site, "a limit at the size", result);
+    });
+    Tally::end(&[("a limit of file sizes at up to 9 places (EFBIG)".to_owned(), tally)], "1-limit");
+}
