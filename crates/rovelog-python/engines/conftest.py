@@ -10,6 +10,8 @@ import rovelog
 
 ENGINE = os.environ.get("ROVELOG_ENGINE", "spark")
 ROOT = pathlib.Path(__file__).parents[3]
+# The logs that the other tests make.
+sys.path.append(str(ROOT / "crates/rovelog-python/tests"))
 
 
 @pytest.fixture(scope="session")

@@ -65,3 +65,29 @@ def bag(path: pathlib.Path, kind: str, definition: str, payloads: Iterable[bytes
     stamps = ({"sec": struct.pack("<I", at + 1), "nsec": bytes(4)} for at in range(1 << 30))
     path.write_bytes(front + b"".join(record(2, data, **about, **next(stamps)) for data in payloads))
     return path
+
+
+VEHICLE = "000100000000363238383439510d0022"
+START_US = 1_780_000_000_000_000  # 2026-05-28
+
+
+def flight(path: pathlib.Path, vehicle: str, lowest: float, start_us: int = START_US) -> pathlib.Path:
+    """A flight with UTC, whose battery goes from 16 V to `lowest`."""
+    voltages = [(16.0 - (16.0 - lowest) * step / 9,) for step in range(10)]
+    fixes = [(start_us + 1000 * step, 3) for step in range(1, 11)]
+    key = f"char[{len(vehicle)}] sys_uuid".encode()
+    return ulog(
+        path,
+        topic(1, "battery_status", "float voltage_v;", rows("f", *voltages)),
+        topic(2, "vehicle_gps_position", "uint64_t time_utc_usec;uint8_t fix_type;", rows("QB", *fixes)),
+        tail=message("I", bytes([len(key)]) + key + vehicle.encode()),
+    )
+
+
+def flights(folder: pathlib.Path) -> None:
+    """Makes a folder with two flights of VEHICLE in 2026 that lose 1 V and 2.5 V, one of 2025, and one of another vehicle."""
+    folder.mkdir()
+    flight(folder / "a.ulg", VEHICLE, 15.0)
+    flight(folder / "b.ulg", VEHICLE, 13.5)
+    flight(folder / "other.ulg", "0" * 32, 10.0)
+    flight(folder / "earlier.ulg", VEHICLE, 12.0, START_US - 366 * 86_400_000_000)

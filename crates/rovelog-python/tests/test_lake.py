@@ -12,37 +12,16 @@ import duckdb
 import pyarrow as pa
 import pytest
 from conftest import CORPUS, ROOT, command
-from crafted import message, rows, topic, ulog
+from crafted import flights, rows, topic, ulog
 
 import rovelog as rl
 from rovelog import _core
-
-VEHICLE = "000100000000363238383439510d0022"
-START_US = 1_780_000_000_000_000  # 2026-05-28
-
-
-def flight(path: pathlib.Path, vehicle: str, lowest: float, start_us: int = START_US) -> pathlib.Path:
-    """A flight with UTC, whose battery goes from 16 V to `lowest`."""
-    voltages = [(16.0 - (16.0 - lowest) * step / 9,) for step in range(10)]
-    fixes = [(start_us + 1000 * step, 3) for step in range(1, 11)]
-    key = f"char[{len(vehicle)}] sys_uuid".encode()
-    return ulog(
-        path,
-        topic(1, "battery_status", "float voltage_v;", rows("f", *voltages)),
-        topic(2, "vehicle_gps_position", "uint64_t time_utc_usec;uint8_t fix_type;", rows("QB", *fixes)),
-        tail=message("I", bytes([len(key)]) + key + vehicle.encode()),
-    )
 
 
 @pytest.fixture
 def place(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A folder with `flights/` of two vehicles and the lake that is made of them."""
-    flights = tmp_path / "flights"
-    flights.mkdir()
-    flight(flights / "a.ulg", VEHICLE, 15.0)
-    flight(flights / "b.ulg", VEHICLE, 13.5)
-    flight(flights / "other.ulg", "0" * 32, 10.0)
-    flight(flights / "earlier.ulg", VEHICLE, 12.0, START_US - 366 * 86_400_000_000)
+    flights(tmp_path / "flights")
     monkeypatch.chdir(tmp_path)
     done = command("ingest", "flights", "-o", "lake")
     assert done.returncode == 0, done.stderr

@@ -38,7 +38,7 @@ pub(crate) fn commit(lake: &Lake, _: &Lock, packed: &Packed) -> Result<(), Scale
     for file in &packed.files {
         let table = table_of(lake, file)?;
         let folder = format!("{table}/month={}", file.month);
-        let path = format!("{folder}/{}-{}.parquet", packed.id, file.columns_hash());
+        let path = format!("{folder}/{}", file.name(&packed.id));
         let folder = lake.root().join(folder);
         fs::create_dir_all(&folder).map_err(ScaleError::lake(&folder))?;
         let target = lake.root().join(&path);
@@ -96,7 +96,16 @@ mod tests {
     fn staged(topic: &str, columns: &[(&str, &str)]) -> Staged {
         let columns = columns.iter().map(|(name, ty)| ((*name).to_owned(), (*ty).to_owned())).collect();
         let (format, month) = ("ulog".to_owned(), "unknown".to_owned());
-        Staged { path: PathBuf::new(), format, topic: topic.to_owned(), month, columns, rows: 1, bytes: 1 }
+        Staged {
+            path: PathBuf::new(),
+            format,
+            topic: topic.to_owned(),
+            month,
+            columns,
+            part: 0,
+            rows: 1,
+            bytes: 1,
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -282,6 +283,7 @@ impl Run<'_> {
             write_json(&self.lake.quarantine().join(format!("{}.json", row.id)), &quarantined)?;
         }
         commit(self.lake, self.lock, packed)?;
+        self.clear_staging(&packed.id)?;
         self.done.files += packed.files.len();
         for row in &packed.logs {
             match row.status {
@@ -303,9 +305,24 @@ impl Run<'_> {
     }
 }
 
+impl Run<'_> {
+    /// Removes what the attempts at a pack have left, also those that were killed.
+    fn clear_staging(&self, pack: &str) -> Result<(), ScaleError> {
+        for attempt in 1..=ATTEMPTS {
+            let folder = self.lake.staging().join(format!("{pack}-{attempt}"));
+            match fs::remove_dir_all(&folder) {
+                // An engine may have made the pack twice, and one of its workers still writes: the next run removes that.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
+                done => done.map_err(ScaleError::lake(&folder))?,
+            }
+        }
+        Ok(())
+    }
+}
+
 fn remove_if_there(path: &Path) -> Result<(), ScaleError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(ScaleError::lake(path)(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(ScaleError::lake(path)(error)),
         _ => Ok(()),
     }
 }
@@ -354,7 +371,7 @@ fn make(
 
 fn remove_folder(folder: &Path) -> Result<(), ScaleError> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(ScaleError::lake(folder)(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(ScaleError::lake(folder)(error)),
         _ => Ok(()),
     }
 }

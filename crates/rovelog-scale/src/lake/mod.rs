@@ -16,6 +16,7 @@
 mod check;
 mod commit;
 mod events;
+mod grouped;
 mod ingest;
 mod layout;
 mod logs;

@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use rovelog_export::ExportError;
 use rovelog_export::table::{Floats, parquet_properties};
 use serde::{Deserialize, Serialize};
 
+use super::grouped::Grouped;
 use super::member::short_hash;
 use crate::ScaleError;
 
-/// Bytes that all open files together hold before the largest row group is written. Counted as they
-/// will be in the file: the memory of a writer without rows is large, and is no reason to write.
-const HELD: usize = 48 << 20;
+/// Bytes of rows that all open files together hold before the largest row group is written.
+const HELD: usize = 64 << 20;
+
+/// Row groups after which a table is continued in another file: what describes them is in memory
+/// until the file is complete.
+const GROUPS: usize = 64;
 
 /// A file that is written, and where it belongs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,14 +34,21 @@ pub(crate) struct Staged {
     pub(crate) month: String,
     /// Names and types of its columns.
     pub(crate) columns: Vec<(String, String)>,
+    /// Files of the same table, month and columns before it.
+    #[serde(default)]
+    pub(crate) part: usize,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
 }
 
 impl Staged {
-    /// Returns the digits by which files of one pack and table with other columns differ.
-    pub(crate) fn columns_hash(&self) -> String {
-        short_hash(self.columns.iter().flat_map(|(name, ty)| [&**name, &**ty]))
+    /// Returns the name of the file in its table, in a pack: with the digits by which files with
+    /// other columns differ.
+    pub(crate) fn name(&self, pack: &str) -> String {
+        let columns = short_hash(self.columns.iter().flat_map(|(name, ty)| [&**name, &**ty]));
+        let part = if self.part == 0 { String::new() } else { format!(".{}", self.part + 1) };
+        // Readers of a table know by the end of the name which files have the same columns.
+        format!("{pack}{part}-{columns}.parquet")
     }
 }
 
@@ -48,8 +57,8 @@ type Key = (String, String, String, Vec<(String, String)>);
 
 struct Open {
     path: PathBuf,
-    writer: ArrowWriter<File>,
-    rows: u64,
+    part: usize,
+    rows: Grouped,
 }
 
 /// The open files of a pack.
@@ -57,11 +66,15 @@ pub(crate) struct Tables {
     staging: PathBuf,
     open: BTreeMap<Key, Open>,
     held: usize,
+    /// Files that are complete, and how many of them each table has.
+    staged: Vec<Staged>,
+    parts: BTreeMap<Key, usize>,
 }
 
 impl Tables {
     pub(crate) fn new(staging: &Path) -> Self {
-        Self { staging: staging.to_owned(), open: BTreeMap::new(), held: 0 }
+        let (staging, parts) = (staging.to_owned(), BTreeMap::new());
+        Self { staging, open: BTreeMap::new(), held: 0, staged: Vec::new(), parts }
     }
 
     /// Adds rows to the file of their table, month and columns.
@@ -74,48 +87,59 @@ impl Tables {
     ) -> Result<(), ScaleError> {
         let schema = batch.schema();
         let key = (format.to_owned(), topic.to_owned(), month.to_owned(), columns(&schema));
-        let number = self.open.len();
+        let number = self.open.len() + self.staged.len();
+        let part = self.parts.get(&key).copied().unwrap_or(0);
         let open = match self.open.entry(key) {
             std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => {
                 fs::create_dir_all(&self.staging).map_err(ScaleError::lake(&self.staging))?;
                 let path = self.staging.join(format!("{number}.parquet"));
                 let file = File::create(&path).map_err(ScaleError::lake(&path))?;
-                // Readers see plain Parquet: without Arrow's own description of the columns.
-                let options = ArrowWriterOptions::new()
-                    .with_properties(parquet_properties(topic, &schema, Floats::Plain)?.build())
-                    .with_skip_arrow_metadata(true);
-                let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(export)?;
-                place.insert(Open { path, writer, rows: 0 })
+                let properties = parquet_properties(topic, &schema, Floats::Plain)?.build();
+                let rows = Grouped::new(file, &schema, properties).map_err(export)?;
+                place.insert(Open { path, part, rows })
             }
         };
-        let before = open.writer.in_progress_size();
-        open.writer.write(batch).map_err(export)?;
-        open.rows += batch.num_rows() as u64;
-        self.held = (self.held + open.writer.in_progress_size()).saturating_sub(before);
+        let before = open.rows.held();
+        open.rows.add(batch).map_err(export)?;
+        self.held = (self.held + open.rows.held()).saturating_sub(before);
         if self.held > HELD { self.relieve() } else { Ok(()) }
     }
 
     /// Writes the largest row group.
     fn relieve(&mut self) -> Result<(), ScaleError> {
-        if let Some(largest) = self.open.values_mut().max_by_key(|open| open.writer.in_progress_size()) {
-            largest.writer.flush().map_err(export)?;
+        let Some((key, largest)) = self.open.iter_mut().max_by_key(|(_, open)| open.rows.held()) else {
+            return Ok(());
+        };
+        self.held = self.held.saturating_sub(largest.rows.held());
+        largest.rows.write_group().map_err(export)?;
+        if largest.rows.groups() < GROUPS {
+            return Ok(());
         }
-        self.held = self.open.values().map(|open| open.writer.in_progress_size()).sum();
+        let key = key.clone();
+        let Some(open) = self.open.remove(&key) else { return Ok(()) };
+        self.parts.insert(key.clone(), open.part + 1);
+        self.staged.push(complete(key, open)?);
         Ok(())
     }
 
     /// Ends all files. They are on the disk before the next step names them.
-    pub(crate) fn finish(self) -> Result<Vec<Staged>, ScaleError> {
-        let mut staged = Vec::new();
-        for ((format, topic, month, columns), open) in self.open {
-            let file = open.writer.into_inner().map_err(export)?;
-            file.sync_all().map_err(ScaleError::lake(&open.path))?;
-            let bytes = file.metadata().map_err(ScaleError::lake(&open.path))?.len();
-            staged.push(Staged { path: open.path, format, topic, month, columns, rows: open.rows, bytes });
+    pub(crate) fn finish(mut self) -> Result<Vec<Staged>, ScaleError> {
+        for (key, open) in self.open {
+            self.staged.push(complete(key, open)?);
         }
-        Ok(staged)
+        Ok(self.staged)
     }
+}
+
+/// Ends a file.
+fn complete((format, topic, month, columns): Key, open: Open) -> Result<Staged, ScaleError> {
+    let Open { path, part, rows } = open;
+    let count = rows.rows;
+    let file = rows.finish().map_err(export)?;
+    file.sync_all().map_err(ScaleError::lake(&path))?;
+    let bytes = file.metadata().map_err(ScaleError::lake(&path))?.len();
+    Ok(Staged { path, format, topic, month, columns, part, rows: count, bytes })
 }
 
 fn export(error: parquet::errors::ParquetError) -> ScaleError {
