@@ -23,7 +23,7 @@ fn message(out: &mut impl Write, kind: u8, payload: &[u8]) {
 fn log(path: &Path, size: u64) {
     let mut out = BufWriter::new(File::create(path).expect("a folder"));
     out.write_all(b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0").expect("space");
-    let fields: String = (0..FIELDS).map(|field| format!("float f{field};")).collect();
+    let fields = (0..FIELDS).map(|field| format!("float f{field};")).collect::<Vec<_>>().concat();
     for topic in 0..TOPICS {
         message(&mut out, b'F', format!("topic_{topic}:uint64_t timestamp;{fields}").as_bytes());
         let mut subscription = vec![0];

@@ -14,12 +14,17 @@ use super::grouped::Grouped;
 use super::member::short_hash;
 use crate::ScaleError;
 
-/// Bytes of rows that all open files together hold before the largest row group is written.
-const HELD: usize = 64 << 20;
+/// What open files may need of memory.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Bytes of rows that all open files together hold before the largest row group is written.
+    held: usize,
+    /// Row groups after which a table is continued in another file: what describes them is in memory
+    /// until the file is complete.
+    groups: usize,
+}
 
-/// Row groups after which a table is continued in another file: what describes them is in memory
-/// until the file is complete.
-const GROUPS: usize = 64;
+const LIMITS: Limits = Limits { held: 64 << 20, groups: 64 };
 
 /// A file that is written, and where it belongs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,6 +69,7 @@ struct Open {
 /// The open files of a pack.
 pub(crate) struct Tables {
     staging: PathBuf,
+    limits: Limits,
     open: BTreeMap<Key, Open>,
     held: usize,
     /// Files that are complete, and how many of them each table has.
@@ -74,7 +80,7 @@ pub(crate) struct Tables {
 impl Tables {
     pub(crate) fn new(staging: &Path) -> Self {
         let (staging, parts) = (staging.to_owned(), BTreeMap::new());
-        Self { staging, open: BTreeMap::new(), held: 0, staged: Vec::new(), parts }
+        Self { staging, limits: LIMITS, open: BTreeMap::new(), held: 0, staged: Vec::new(), parts }
     }
 
     /// Adds rows to the file of their table, month and columns.
@@ -103,7 +109,7 @@ impl Tables {
         let before = open.rows.held();
         open.rows.add(batch).map_err(export)?;
         self.held = (self.held + open.rows.held()).saturating_sub(before);
-        if self.held > HELD { self.relieve() } else { Ok(()) }
+        if self.held > self.limits.held { self.relieve() } else { Ok(()) }
     }
 
     /// Writes the largest row group.
@@ -113,7 +119,7 @@ impl Tables {
         };
         self.held = self.held.saturating_sub(largest.rows.held());
         largest.rows.write_group().map_err(export)?;
-        if largest.rows.groups() < GROUPS {
+        if largest.rows.groups() < self.limits.groups {
             return Ok(());
         }
         let key = key.clone();
@@ -148,4 +154,63 @@ fn export(error: parquet::errors::ParquetError) -> ScaleError {
 
 fn columns(schema: &Schema) -> Vec<(String, String)> {
     schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs::File;
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray as _;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+    use super::{Limits, Tables};
+
+    fn batch(numbers: std::ops::Range<i64>) -> RecordBatch {
+        let lists = numbers.clone().map(|n| Some(vec![Some(n); 3]));
+        let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+        RecordBatch::try_from_iter([("n", numbers), ("list", lists)]).unwrap()
+    }
+
+    /// With row groups and files as small as it gets, every row is in one of them once.
+    #[test]
+    fn a_long_table_is_in_several_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tables = Tables::new(folder.path());
+        tables.limits = Limits { held: 20_000, groups: 2 };
+        for at in 0..400_i64 {
+            let topic = if at % 4 == 0 { "rare" } else { "often" };
+            tables.write("ulog", topic, "2026-05", &batch(10 * at..10 * at + 10)).unwrap();
+        }
+        let staged = tables.finish().unwrap();
+        let names: BTreeSet<_> = staged.iter().map(|file| (&file.topic, file.name("pack"))).collect();
+        assert_eq!(names.len(), staged.len(), "each file has a name of its own");
+        let mut found: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+        for file in &staged {
+            let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
+            assert!(reader.metadata().num_row_groups() <= 3, "two, and what is left");
+            assert_eq!(reader.metadata().file_metadata().num_rows(), i64::try_from(file.rows).unwrap());
+            let rows = found.entry(&file.topic).or_default();
+            for batch in reader.build().unwrap() {
+                let batch = batch.unwrap();
+                let numbers = batch.column(0).as_primitive::<Int64Type>();
+                for (row, number) in numbers.values().iter().enumerate() {
+                    let list = batch.column(1).as_list::<i32>().value(row);
+                    assert_eq!(list.as_primitive::<Int64Type>().values()[..], [*number; 3]);
+                }
+                rows.extend(numbers.values());
+            }
+        }
+        assert!(staged.iter().any(|file| file.part > 2), "several files");
+        for (topic, keeps) in [("rare", true), ("often", false)] {
+            let expected: Vec<i64> = (0..4000).filter(|n| (n / 10 % 4 == 0) == keeps).collect();
+            let mut rows = found.remove(topic).unwrap();
+            rows.sort_unstable();
+            assert_eq!(rows, expected, "{topic}");
+        }
+    }
 }
