@@ -86,11 +86,22 @@ pub(crate) struct Inner<'a> {
     /// Bytes that the chunk has by its header; `u64::MAX` where that does not say.
     claimed: u64,
     at: usize,
+    /// By how much the records are behind the places that the index names: bytes that were added to
+    /// the chunk before this place, or with a minus those that are missing.
+    shift: i64,
+    /// How many places of the index the search for a shift has looked at.
+    looked_at: usize,
 }
+
+/// Places of the index before and behind a record that may be its own.
+const NEAR: usize = 512;
+
+/// Records that follow each other by the index, so that a shift is sure.
+const CHAIN: usize = 3;
 
 impl<'a> Inner<'a> {
     pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
-        Self { data, hints, template, claimed, at: 0 }
+        Self { data, hints, template, claimed, at: 0, shift: 0, looked_at: 0 }
     }
 
     /// Returns a scan that goes on at `at`.
@@ -176,12 +187,20 @@ impl<'a> Inner<'a> {
 
     /// Returns where records go on inside of a record that none follows: its length is damaged, if
     /// the index or the records themselves say so.
-    fn swallowed(&self, found: &Found<'a>) -> Result<Option<usize>, NeedMore> {
+    fn swallowed(&mut self, found: &Found<'a>) -> Result<Option<usize>, NeedMore> {
         let (from, end) = (usize_of(found.data_at), found.end());
-        if !self.hints.is_empty() {
-            return Ok(self.hinted(from).filter(|place| (*place as u64) < end));
-        }
         let mut search = Search::from(from as u64);
+        if !self.hints.is_empty() {
+            let hinted = self.hinted(from).filter(|place| (*place as u64) < end);
+            let limit = hinted.map_or(end, |place| place as u64);
+            while let Some(start) = search.run_to(self.window(), limit, starts)? {
+                if self.is_displaced(start)? {
+                    return Ok(Some(usize_of(start)));
+                }
+                search.next = start + 1;
+            }
+            return Ok(hinted);
+        }
         while let Some(start) = search.run_to(self.window(), end, starts)? {
             // A chain of records that leads beyond the end is the bag's; one that ends there may be the payload's.
             let mut at = start;
@@ -201,19 +220,73 @@ impl<'a> Inner<'a> {
     /// connection starts.
     fn hinted(&self, from: usize) -> Option<usize> {
         let hints = self.hints.all();
-        let first = hints.partition_point(|hint| (hint.offset as usize) < from);
-        hints[first..].iter().find(|hint| self.is_right(**hint)).map(|hint| hint.offset as usize)
+        let place = |hint: &Hint| u64::try_from(i64::from(hint.offset) + self.shift).ok();
+        let first = hints.partition_point(|hint| place(hint).is_none_or(|place| place < from as u64));
+        let right = |hint: &Hint| place(hint).filter(|place| self.is_right(*place, hint.conn));
+        hints[first..].iter().find_map(right).map(usize_of)
     }
 
-    /// Returns whether a whole message of its connection starts where a hint says.
-    fn is_right(&self, hint: Hint) -> bool {
-        match probe(self.window(), hint.offset.into()) {
-            Ok(Probe::Good(found)) => {
-                found.end() <= self.data.len() as u64
-                    && matches!(found.header, Header::Message(message) if message.conn.get() == hint.conn)
-            }
-            _ => false,
+    /// Returns whether a whole message of a connection starts at a place that the index names.
+    fn is_right(&self, place: u64, conn: u32) -> bool {
+        self.message_at(place).is_ok_and(|found| found.is_some_and(|(of, _)| of == conn))
+    }
+
+    /// Returns the connection and the end of the whole message at `at`.
+    fn message_at(&self, at: u64) -> Result<Option<(u32, u64)>, NeedMore> {
+        let Probe::Good(found) = probe(self.window(), at)? else { return Ok(None) };
+        let whole = found.end() <= self.data.len() as u64;
+        Ok(match found.header {
+            Header::Message(message) if whole => Some((message.conn.get(), found.end())),
+            _ => None,
+        })
+    }
+
+    /// Returns whether the messages from `start` on follow each other as the index says, only at
+    /// other places: bytes before them are missing or were added. Goes on with that shift.
+    fn is_displaced(&mut self, start: u64) -> Result<bool, NeedMore> {
+        // Damage at every message must not cost a search among all of them each time.
+        if self.looked_at > 16 * self.hints.all().len() {
+            return Ok(false);
         }
+        let Some((conn, _)) = self.message_at(start)? else { return Ok(false) };
+        let mut shifts = Vec::new();
+        {
+            let hints = self.hints.all();
+            let place = start as i64 - self.shift;
+            let next = hints.partition_point(|hint| i64::from(hint.offset) < place);
+            let near = &hints[next.saturating_sub(NEAR)..(next + NEAR).min(hints.len())];
+            let own = near.iter().filter(|hint| hint.conn == conn);
+            shifts.extend(own.map(|hint| start as i64 - i64::from(hint.offset)));
+            self.looked_at += near.len();
+        }
+        // The smallest change is the most likely.
+        shifts.sort_by_key(|shift| shift.abs_diff(self.shift));
+        for shift in shifts {
+            if self.is_chain(start, shift)? {
+                self.shift = shift;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether messages follow each other from `start` on as the index says, with this
+    /// shift: several, or all that are left.
+    fn is_chain(&self, start: u64, shift: i64) -> Result<bool, NeedMore> {
+        let hints = self.hints.all();
+        let mut at = start;
+        for _ in 0..CHAIN {
+            let Some((conn, end)) = self.message_at(at)? else { return Ok(false) };
+            let Ok(offset) = u32::try_from(at as i64 - shift) else { return Ok(false) };
+            if hints.binary_search(&Hint { offset, conn }).is_err() {
+                return Ok(false);
+            }
+            if end == self.data.len() as u64 {
+                return Ok(true);
+            }
+            at = end;
+        }
+        Ok(true)
     }
 
     fn has_hints_of(&self, conn: u32) -> bool {
@@ -236,6 +309,9 @@ impl<'a> Inner<'a> {
                     return Ok(self.lose(found));
                 }
                 break;
+            }
+            if self.is_displaced(start)? {
+                return Ok(self.lose(usize_of(start)));
             }
             search.next = start + 1;
         }

@@ -1,5 +1,6 @@
 //! The damage campaign over folders of logs, as tables: `campaign SEEDS [--keep FOLDER] FOLDER...`.
-//! With `--keep`, recovered logs are written for other readers.
+//! With `--keep`, recovered logs are written for other readers. `campaign --pages SEEDS FOLDER...`
+//! counts the records that survive damage of pages, sectors and single bytes.
 
 #![forbid(unsafe_code)]
 // This is a terminal tool: printing is its job.
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fuzz_bodies::campaign::{self, Meter, Operator};
+use fuzz_bodies::campaign::{self, Meter, Operator, Subject};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -17,8 +18,9 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1).peekable();
+    let pages = args.next_if(|arg| arg == "--pages").is_some();
     let Some(seeds) = args.next().and_then(|seeds| seeds.parse().ok()) else {
-        eprintln!("usage: campaign SEEDS [--keep FOLDER] FOLDER...");
+        eprintln!("usage: campaign [--pages] SEEDS [--keep FOLDER] FOLDER...");
         return ExitCode::from(2);
     };
     let keep = args.next_if(|arg| arg == "--keep").and_then(|_| args.next()).map(PathBuf::from);
@@ -31,6 +33,10 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
+    }
+    if pages {
+        survival(&subjects, seeds);
+        return ExitCode::SUCCESS;
     }
     let mut broken = 0;
     let meter = Meter { memory: &MEMORY, slack: Duration::from_millis(250) };
@@ -52,4 +58,43 @@ fn main() -> ExitCode {
         println!();
     }
     if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Bytes of a log with several pages.
+const SEVERAL_PAGES: usize = 16 << 10;
+
+/// Prints how many records survive damage of pages.
+fn survival(subjects: &[Subject], seeds: u64) {
+    for (format, rows) in campaign::survival(subjects, seeds, SEVERAL_PAGES) {
+        println!("**{format}**:\n");
+        println!("| damage | files | untouched records | found, % | worst file, % | false | copies |");
+        println!("|---|---|---|---|---|---|---|");
+        for (operator, row) in Operator::PAGES.into_iter().zip(rows) {
+            let (found, must, name) = row.worst.unwrap_or((0, 0, String::new()));
+            println!(
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                operator.name(),
+                row.files,
+                row.untouched,
+                share(row.found, row.untouched),
+                share(found, must),
+                row.false_records,
+                row.copies
+            );
+            if found < must {
+                eprintln!("{format}, {}: {found} of {must} in {name}", operator.name());
+            }
+        }
+        println!();
+    }
+}
+
+/// Returns a share in percent, never rounded up to 100.
+fn share(found: u64, must: u64) -> String {
+    if found == must {
+        return "100".to_owned();
+    }
+    // Ten thousandths of a percent.
+    let share = u128::from(found) * 1_000_000 / u128::from(must);
+    format!("{}.{:04}", share / 10_000, share % 10_000)
 }

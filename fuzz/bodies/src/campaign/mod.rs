@@ -1,8 +1,11 @@
 //! The damage campaign: every kind of damage to every log, and the properties that must hold.
 
 mod operators;
+mod pages;
+mod survival;
 
 pub use operators::Operator;
+pub use survival::{Survival, survival};
 
 use std::collections::BTreeMap;
 use std::io;
@@ -188,7 +191,7 @@ fn one(
     tally.cases += 1;
     let mut checked = tally.clone();
     let held = catch_unwind(AssertUnwindSafe(|| {
-        let spliced = operator == Operator::Splice;
+        let spliced = matches!(operator, Operator::Splice | Operator::Interleave);
         check(
             subject,
             spliced.then_some(other),

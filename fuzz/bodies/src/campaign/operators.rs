@@ -2,6 +2,8 @@
 
 use rovelog::LogReader;
 
+use super::pages;
+
 /// A kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -23,11 +25,27 @@ pub enum Operator {
     Shrink,
     /// From some position on, another log of the same format follows.
     Splice,
+    /// Every second sector of a part is one of another log.
+    Interleave,
+    /// Up to three pages are missing.
+    LosePages,
+    /// Up to three pages are there twice.
+    DoublePages,
+    /// The log ends in a page of which some sectors were written; the others are zeros.
+    HalfPage,
+    /// Up to five single bytes are missing.
+    LoseBytes,
+    /// Up to five single bytes are there twice.
+    DoubleBytes,
+    /// Copied as text: each line feed follows a carriage return.
+    TextMode,
+    /// The end is missing from the start of a page.
+    CutAtPage,
 }
 
 impl Operator {
     /// All operators, in the order of the tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 17] = [
         Self::Cut,
         Self::Flip,
         Self::Zero,
@@ -37,6 +55,26 @@ impl Operator {
         Self::Grow,
         Self::Shrink,
         Self::Splice,
+        Self::Interleave,
+        Self::LosePages,
+        Self::DoublePages,
+        Self::HalfPage,
+        Self::LoseBytes,
+        Self::DoubleBytes,
+        Self::TextMode,
+        Self::CutAtPage,
+    ];
+
+    /// The operators that keep track of untouched records.
+    pub const PAGES: [Self; 8] = [
+        Self::Interleave,
+        Self::LosePages,
+        Self::DoublePages,
+        Self::HalfPage,
+        Self::LoseBytes,
+        Self::DoubleBytes,
+        Self::TextMode,
+        Self::CutAtPage,
     ];
 
     /// Returns a description for tables.
@@ -51,6 +89,14 @@ impl Operator {
             Self::Grow => "a length field increased",
             Self::Shrink => "a length field decreased",
             Self::Splice => "another log spliced in",
+            Self::Interleave => "sectors of two logs interleaved",
+            Self::LosePages => "up to 3 pages of 4 KiB lost",
+            Self::DoublePages => "up to 3 pages of 4 KiB doubled",
+            Self::HalfPage => "last page half-written",
+            Self::LoseBytes => "5 single bytes lost",
+            Self::DoubleBytes => "5 single bytes doubled",
+            Self::TextMode => "copied as text (CR LF)",
+            Self::CutAtPage => "cut at a page",
         }
     }
 }
@@ -77,7 +123,7 @@ impl Random {
     }
 
     /// Returns a number below `end`; 0 if there is none.
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % (end as u64).max(1)).unwrap_or(0)
     }
 }
@@ -105,6 +151,9 @@ pub(super) fn damaged(
     lengths: &[LengthField],
     other: &[u8],
 ) -> (Vec<u8>, usize) {
+    if let Some(pieces) = pages::pieces(clean, operator, random, other) {
+        return pages::joined(clean, &pieces);
+    }
     let mut bytes = clean.to_vec();
     let at = random.below(clean.len());
     let segment = 1 + random.below(4096.min(clean.len()));
@@ -163,6 +212,7 @@ pub(super) fn damaged(
             bytes.extend_from_slice(&other[random.below(other.len())..]);
             at
         }
+        _ => unreachable!("damage in pieces returned above"),
     };
     (bytes, first)
 }

@@ -1,0 +1,151 @@
+//! Damage by file systems and copies, as pieces of the log and foreign bytes, so that it is known
+//! which records are untouched.
+
+use std::ops::Range;
+
+use super::operators::{Operator, Random};
+
+/// Bytes of a page and of a cluster of a file system.
+const PAGE: usize = 4096;
+
+/// Bytes of a sector.
+const SECTOR: usize = 512;
+
+/// A part of a damaged log.
+pub(super) enum Piece {
+    /// This range of the undamaged log.
+    Own(Range<usize>),
+    /// Other bytes.
+    Foreign(Vec<u8>),
+}
+
+/// Returns the pieces of a damaged log; `None` for damage of another kind.
+pub(super) fn pieces(
+    clean: &[u8],
+    operator: Operator,
+    random: &mut Random,
+    other: &[u8],
+) -> Option<Vec<Piece>> {
+    let pages = clean.len().div_ceil(PAGE);
+    Some(match operator {
+        Operator::Interleave => interleaved(clean, random, other),
+        Operator::LosePages => {
+            let mut lost: Vec<_> = (0..3).map(|_| random.below(pages)).collect();
+            lost.sort_unstable();
+            lost.dedup();
+            let mut kept = Vec::new();
+            let mut from = 0;
+            for page in lost {
+                kept.push(Piece::Own(from..page * PAGE));
+                from = ((page + 1) * PAGE).min(clean.len());
+            }
+            kept.push(Piece::Own(from..clean.len()));
+            kept
+        }
+        Operator::DoublePages => {
+            let mut twice: Vec<_> = (0..3).map(|_| random.below(pages)).collect();
+            twice.sort_unstable();
+            twice.dedup();
+            let mut kept = Vec::new();
+            let mut from = 0;
+            for page in twice {
+                let end = ((page + 1) * PAGE).min(clean.len());
+                kept.push(Piece::Own(from..end));
+                from = page * PAGE;
+            }
+            kept.push(Piece::Own(from..clean.len()));
+            kept
+        }
+        Operator::HalfPage => {
+            // The page that was being written: some of its sectors, then zeros to its end.
+            let page = random.below(pages) * PAGE;
+            let written = (page + SECTOR * random.below(PAGE / SECTOR)).min(clean.len());
+            vec![Piece::Own(0..written), Piece::Foreign(vec![0; page + PAGE - written.min(page + PAGE)])]
+        }
+        Operator::LoseBytes | Operator::DoubleBytes => {
+            let mut places: Vec<_> = (0..5).map(|_| random.below(clean.len())).collect();
+            places.sort_unstable();
+            places.dedup();
+            let mut kept = Vec::new();
+            let mut from = 0;
+            for at in places {
+                if operator == Operator::LoseBytes {
+                    kept.push(Piece::Own(from..at));
+                    from = at + 1;
+                } else {
+                    kept.push(Piece::Own(from..at + 1));
+                    from = at;
+                }
+            }
+            kept.push(Piece::Own(from..clean.len()));
+            kept
+        }
+        Operator::TextMode => {
+            let mut kept = Vec::new();
+            let mut from = 0;
+            for at in (0..clean.len()).filter(|at| clean[*at] == b'\n') {
+                kept.push(Piece::Own(from..at));
+                kept.push(Piece::Foreign(vec![b'\r']));
+                from = at;
+            }
+            kept.push(Piece::Own(from..clean.len()));
+            kept
+        }
+        Operator::CutAtPage => vec![Piece::Own(0..random.below(pages) * PAGE)],
+        _ => return None,
+    })
+}
+
+/// Replaces every second sector of a part of the log by one of another log, as when two files are
+/// linked to the same clusters.
+fn interleaved(clean: &[u8], random: &mut Random, other: &[u8]) -> Vec<Piece> {
+    let sectors = clean.len().div_ceil(SECTOR);
+    let from = random.below(sectors);
+    let to = (from + 2 * (1 + random.below(16))).min(sectors);
+    let mut kept = vec![Piece::Own(0..from * SECTOR)];
+    for sector in from..to {
+        let range = sector * SECTOR..((sector + 1) * SECTOR).min(clean.len());
+        let foreign = range.start % other.len().max(1)
+            ..(range.start % other.len().max(1) + range.len()).min(other.len());
+        kept.push(if (sector - from) % 2 == 0 {
+            Piece::Foreign(other[foreign].to_vec())
+        } else {
+            Piece::Own(range)
+        });
+    }
+    kept.push(Piece::Own((to * SECTOR).min(clean.len())..clean.len()));
+    kept
+}
+
+/// Returns the damaged log, and the offset of the first damage in it.
+pub(super) fn joined(clean: &[u8], pieces: &[Piece]) -> (Vec<u8>, usize) {
+    let mut bytes = Vec::with_capacity(clean.len());
+    for piece in pieces {
+        match piece {
+            Piece::Own(range) => bytes.extend_from_slice(&clean[range.clone()]),
+            Piece::Foreign(foreign) => bytes.extend_from_slice(foreign),
+        }
+    }
+    let first = bytes.iter().zip(clean).take_while(|(a, b)| a == b).count();
+    (bytes, first)
+}
+
+/// Joins pieces that continue each other, so that a record over their border counts as untouched.
+pub(super) fn own(pieces: &[Piece]) -> Vec<Range<usize>> {
+    let mut own: Vec<Range<usize>> = Vec::new();
+    let mut continues = false;
+    for piece in pieces {
+        match piece {
+            Piece::Own(range) if range.is_empty() => {}
+            Piece::Own(range) => {
+                match own.last_mut() {
+                    Some(last) if continues && last.end == range.start => last.end = range.end,
+                    _ => own.push(range.clone()),
+                }
+                continues = true;
+            }
+            Piece::Foreign(bytes) => continues &= bytes.is_empty(),
+        }
+    }
+    own
+}
