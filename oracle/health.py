@@ -8,6 +8,7 @@ of these formats compare with other readers. Everything is exact but the jitter,
 
 import json
 import pathlib
+import resource
 import sys
 
 import numpy as np
@@ -16,6 +17,9 @@ from pyulog import ULog
 import rovelog_cli
 
 EXTENSIONS = {".ulg", ".rld", ".bag", ".vel"}
+
+# pyulog takes all memory for some damaged logs; with a limit it fails there.
+MEMORY = 8 << 30
 
 
 def of_cat(binary, log):
@@ -77,6 +81,7 @@ def logs(folders):
 
 def main():
     binary, *folders = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     compared, by_pyulog, gaps, differences, unread = 0, 0, 0, [], 0
     for log in logs(folders):
         try:
