@@ -244,7 +244,7 @@ impl Accumulator<'_> {
     }
 
     /// Adds `rows` to earlier sums.
-    pub fn add(&mut self, rows: Range<u64>, stats: &mut Stats) {
+    pub(crate) fn add(&mut self, rows: Range<u64>, stats: &mut Stats) {
         let reader = self.reader;
         for (first, bytes) in reader.runs(rows, GROUP) {
             self.group(first, bytes, stats);

@@ -112,7 +112,7 @@ impl Clip<'_> {
         let (first, last) = (parts.first()?.start, parts.last()?.end);
         let mut stats = sums.empty();
         for part in parts {
-            sums.add(part, &mut stats);
+            stats.merge(&sums.stats(part));
         }
         Some((first..last, stats))
     }
