@@ -20,16 +20,28 @@ struct Line {
     text: String,
 }
 
-/// Returns the console lines of a log; `None` without any.
-pub(crate) fn texts(log: &AnyLog, id: &str) -> Result<Option<RecordBatch>, ScaleError> {
-    let lines = log.texts().into_iter().flatten().map(|text| Line {
+/// Lines of a batch: a log may have millions.
+const LINES: usize = 8 << 10;
+
+/// Hands on the console lines of a log.
+pub(crate) fn texts(
+    log: &AnyLog,
+    id: &str,
+    sink: &mut dyn FnMut(&RecordBatch) -> Result<(), ScaleError>,
+) -> Result<(), ScaleError> {
+    let mut lines = log.texts().into_iter().flatten().map(|text| Line {
         t_ns: text.time.map(|time| time.nanos),
         level: text.level,
         level_name: LEVELS[usize::from(text.level.min(7))].to_owned(),
         source: text.source,
         text: text.text,
     });
-    batch(log, id, &lines.collect::<Vec<_>>())
+    let mut first = 0;
+    while let Some(batch) = batch(log, id, first, &lines.by_ref().take(LINES).collect::<Vec<_>>())? {
+        sink(&batch)?;
+        first += batch.num_rows();
+    }
+    Ok(())
 }
 
 /// Returns the PX4 events of a log in words; `None` without any.
@@ -42,10 +54,11 @@ pub(crate) fn of(log: &AnyLog, id: &str) -> Result<Option<RecordBatch>, ScaleErr
         source: event.text.as_ref().map(|text| text.group.clone()),
         text: event.message(),
     });
-    batch(log, id, &lines.collect::<Vec<_>>())
+    batch(log, id, 0, &lines.collect::<Vec<_>>())
 }
 
-fn batch(log: &AnyLog, id: &str, lines: &[Line]) -> Result<Option<RecordBatch>, ScaleError> {
+/// Returns lines as rows, the first with this number; `None` without any.
+fn batch(log: &AnyLog, id: &str, first: usize, lines: &[Line]) -> Result<Option<RecordBatch>, ScaleError> {
     if lines.is_empty() {
         return Ok(None);
     }
@@ -58,7 +71,7 @@ fn batch(log: &AnyLog, id: &str, lines: &[Line]) -> Result<Option<RecordBatch>, 
         Arc::new(lines.iter().map(of).collect::<StringArray>())
     };
     let format = log.format().id;
-    let seq = (0..).take(lines.len());
+    let seq = (i64::try_from(first).unwrap_or(i64::MAX)..).take(lines.len());
     let columns: [(&str, ArrayRef); 9] = [
         ("log", text(&|_| Some(id.to_owned()))),
         ("format", text(&|_| Some(format.to_owned()))),
@@ -72,4 +85,39 @@ fn batch(log: &AnyLog, id: &str, lines: &[Line]) -> Result<Option<RecordBatch>, 
     ];
     let columns = columns.into_iter().map(|(name, array)| (name, array, true));
     Ok(Some(RecordBatch::try_from_iter_with_nullable(columns)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray as _;
+    use arrow_array::types::Int64Type;
+
+    use super::{LINES, texts};
+
+    #[test]
+    fn lines_of_all_batches_are_numbered() {
+        let mut bytes = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
+        for number in 0..2 * LINES as u64 + 5 {
+            bytes.extend(b"\x0e\0L6");
+            bytes.extend((number + 1).to_le_bytes());
+            bytes.extend(format!("{number:05}").into_bytes());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.ulg");
+        std::fs::write(&path, bytes).unwrap();
+        let log = rovelog::open(&path).unwrap();
+        let (mut batches, mut next) = (0, 0_i64);
+        texts(&log, "id", &mut |batch| {
+            batches += 1;
+            let numbers = batch.column_by_name("seq").unwrap().as_primitive::<Int64Type>();
+            let texts = batch.column_by_name("text").unwrap().as_string::<i32>();
+            for (number, text) in numbers.values().iter().zip(texts) {
+                assert_eq!((*number, text), (next, Some(&*format!("{next:05}"))));
+                next += 1;
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((batches, usize::try_from(next).unwrap()), (3, 2 * LINES + 5));
+    }
 }

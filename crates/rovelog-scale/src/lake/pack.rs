@@ -69,12 +69,9 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     if row.lost_values > 0 && row.status == Status::Ok {
         row.status = Status::Partial;
     }
-    for (table, batch) in
-        [("_text", events::texts(&log, member.id())?), ("_events", events::of(&log, member.id())?)]
-    {
-        if let Some(batch) = batch {
-            tables.write("", table, &month, &batch)?;
-        }
+    events::texts(&log, member.id(), &mut |batch| tables.write("", "_text", &month, batch))?;
+    if let Some(batch) = events::of(&log, member.id())? {
+        tables.write("", "_events", &month, &batch)?;
     }
     // Rows of a file that has changed meanwhile are of no log.
     member.log.verify()?;
