@@ -23,8 +23,10 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
             told("ulog", next_to_others()?, "a peer finds more, or the plan could not be replayed")
         }
         [what] if what == "all" => told("all", campaign(SEEDS, None), "something that must hold does not"),
+        [what] if what == "pages" => told("pages", over_logs(&["--pages", SEEDS]), "a log cannot be read"),
         _ => bail!(
-            "usage: damage ulog (compared with other readers) or damage all (the campaign over all logs)"
+            "usage: damage ulog (compared with other readers), damage all (the campaign over all logs) or \
+             damage pages (records that survive damage of pages, sectors and single bytes)"
         ),
     }
 }
@@ -40,11 +42,17 @@ fn next_to_others() -> Result<Command> {
 /// Returns the command that damages all logs of the corpus, and the real ones if present, in all
 /// ways; recovered logs go to the folder `keep`.
 pub(crate) fn campaign(seeds: &str, keep: Option<&Path>) -> Command {
-    let mut cargo =
-        cargo(&["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--", seeds]);
-    if let Some(folder) = keep {
-        cargo.arg("--keep").arg(folder);
+    match keep {
+        None => over_logs(&[seeds]),
+        Some(folder) => over_logs(&[seeds, "--keep", &folder.to_string_lossy()]),
     }
+}
+
+/// Returns the command that runs the campaign with these options over the corpus, and the real logs
+/// if present.
+fn over_logs(options: &[&str]) -> Command {
+    let mut cargo = cargo(&["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--"]);
+    cargo.args(options);
     for format in ["rld", "rosbag", "ulog", "vel"] {
         cargo.arg(root().join("corpus").join(format));
     }

@@ -61,7 +61,7 @@ const TASKS: &[Task] = &[
     (
         "damage",
         damage::command,
-        "what becomes of damaged logs: damage ulog|all [BLESS=1: rewrite docs/internals/reliability.md]",
+        "what becomes of damaged logs: damage ulog|all|pages [BLESS=1: rewrite docs/internals/reliability.md]",
     ),
     (
         "faults",

@@ -2,6 +2,7 @@
 //! never looked into: its payload may be a bag.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use rovelog_core::scan::{NeedMore, Window};
 
@@ -52,11 +53,12 @@ pub(crate) struct Hints<'a> {
     ranges: &'a [IndexRange],
     file: &'a [u8],
     read: OnceCell<Vec<Hint>>,
+    conns: OnceCell<BTreeSet<u32>>,
 }
 
 impl<'a> Hints<'a> {
     pub(crate) fn new(ranges: &'a [IndexRange], file: &'a [u8]) -> Self {
-        Self { ranges, file, read: OnceCell::new() }
+        Self { ranges, file, read: OnceCell::new(), conns: OnceCell::new() }
     }
 
     /// Returns all of them, ascending.
@@ -74,6 +76,11 @@ impl<'a> Hints<'a> {
 
     fn is_empty(&self) -> bool {
         self.all().is_empty()
+    }
+
+    /// Returns whether they name messages of a connection.
+    fn name(&self, conn: u32) -> bool {
+        self.conns.get_or_init(|| self.all().iter().map(|hint| hint.conn).collect()).contains(&conn)
     }
 }
 
@@ -98,6 +105,9 @@ const NEAR: usize = 512;
 
 /// Records that follow each other by the index, so that a shift is sure.
 const CHAIN: usize = 3;
+
+/// Records among which those must be; the index data of others may be lost.
+const CHAIN_OF_ALL: usize = 64;
 
 impl<'a> Inner<'a> {
     pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
@@ -248,15 +258,27 @@ impl<'a> Inner<'a> {
         if self.looked_at > 16 * self.hints.all().len() {
             return Ok(false);
         }
-        let Some((conn, _)) = self.message_at(start)? else { return Ok(false) };
+        // The index data of a connection may be lost: the first message that has some.
+        let mut start = start;
+        let conn = loop {
+            let Some((conn, end)) = self.message_at(start)? else { return Ok(false) };
+            if self.hints.name(conn) {
+                break conn;
+            }
+            self.looked_at += 1;
+            if self.looked_at > 16 * self.hints.all().len() {
+                return Ok(false);
+            }
+            start = end;
+        };
         let mut shifts = Vec::new();
         {
             let hints = self.hints.all();
-            let place = start as i64 - self.shift;
+            let place = signed(start) - self.shift;
             let next = hints.partition_point(|hint| i64::from(hint.offset) < place);
             let near = &hints[next.saturating_sub(NEAR)..(next + NEAR).min(hints.len())];
             let own = near.iter().filter(|hint| hint.conn == conn);
-            shifts.extend(own.map(|hint| start as i64 - i64::from(hint.offset)));
+            shifts.extend(own.map(|hint| signed(start) - i64::from(hint.offset)));
             self.looked_at += near.len();
         }
         // The smallest change is the most likely.
@@ -274,23 +296,22 @@ impl<'a> Inner<'a> {
     /// shift: several, or all that are left.
     fn is_chain(&self, start: u64, shift: i64) -> Result<bool, NeedMore> {
         let hints = self.hints.all();
-        let mut at = start;
-        for _ in 0..CHAIN {
+        let (mut at, mut named) = (start, 0);
+        for _ in 0..CHAIN_OF_ALL {
             let Some((conn, end)) = self.message_at(at)? else { return Ok(false) };
-            let Ok(offset) = u32::try_from(at as i64 - shift) else { return Ok(false) };
-            if hints.binary_search(&Hint { offset, conn }).is_err() {
-                return Ok(false);
+            if self.hints.name(conn) {
+                let Ok(offset) = u32::try_from(signed(at) - shift) else { return Ok(false) };
+                if hints.binary_search(&Hint { offset, conn }).is_err() {
+                    return Ok(false);
+                }
+                named += 1;
             }
-            if end == self.data.len() as u64 {
+            if named == CHAIN || end == self.data.len() as u64 {
                 return Ok(true);
             }
             at = end;
         }
-        Ok(true)
-    }
-
-    fn has_hints_of(&self, conn: u32) -> bool {
-        self.hints.all().iter().any(|hint| hint.conn == conn)
+        Ok(false)
     }
 
     /// Goes on behind damage at the place: the next record from `from` on.
@@ -336,7 +357,7 @@ impl<'a> Inner<'a> {
             };
             let may_be = match found.header {
                 Header::Connection(_) => true,
-                Header::Message(message) => !self.has_hints_of(message.conn.get()),
+                Header::Message(message) => !self.hints.name(message.conn.get()),
                 _ => false,
             };
             if !may_be {
@@ -362,6 +383,10 @@ impl<'a> Inner<'a> {
         }
         Ok(None)
     }
+}
+
+fn signed(place: u64) -> i64 {
+    i64::try_from(place).expect("within a chunk")
 }
 
 impl<'a> Iterator for Inner<'a> {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-use rovelog::{AnyLog, Bytes, ReadOptions, RecoverOptions, Select, Topic};
+use rovelog::{AnyLog, Bytes, ReadOptions, Record, RecoverOptions, Select, TopicId};
 
 use super::operators::{Operator, Random};
 use super::{Subject, pages};
@@ -26,20 +26,15 @@ pub struct Survival {
     pub copies: u64,
 }
 
-/// A topic and a payload.
-type Key = (String, Vec<u8>);
+/// A time in nanoseconds and a payload. Not the topic: its name may depend on those of others.
+type Key = (Option<i64>, Vec<u8>);
 
-/// Returns the name of a topic with its type: two connections of a bag may have one name.
-fn name_of(topic: &Topic) -> String {
-    format!("{} {}", topic.name, topic.type_name)
-}
-
-/// Records of a log by topic and payload.
+/// Records of a log by time and payload.
 fn count(log: &AnyLog) -> HashMap<Key, u64> {
     let mut counts = HashMap::new();
     for record in log.records(&Select::all()) {
         let record = record.expect("what the reader lists it can read");
-        *counts.entry((name_of(record.topic), record.payload.to_vec())).or_default() += 1;
+        *counts.entry((nanos(&record), record.payload.to_vec())).or_default() += 1;
     }
     counts
 }
@@ -52,9 +47,14 @@ fn recovered(bytes: Vec<u8>) -> Option<AnyLog> {
     rovelog::from_bytes(out.into(), &ReadOptions::default()).ok()
 }
 
+fn nanos(record: &Record<'_>) -> Option<i64> {
+    record.time.map(|time| time.nanos)
+}
+
 /// A record of the undamaged log, and where its bytes are.
 struct Place {
     range: Range<usize>,
+    topic: TopicId,
     key: Key,
 }
 
@@ -70,9 +70,21 @@ fn places(bytes: &Bytes) -> Option<Vec<Place>> {
         if end < start || end > bytes.len() {
             return None;
         }
-        places.push(Place { range: start..end, key: (name_of(record.topic), payload.to_vec()) });
+        places.push(Place {
+            range: start..end,
+            topic: record.topic.id,
+            key: (nanos(&record), payload.to_vec()),
+        });
     }
     Some(places)
+}
+
+/// Returns the format, and old bags apart: nothing in their records can be searched for.
+fn kind(subject: &Subject) -> &'static str {
+    let line = &subject.bytes[..subject.bytes.len().min(24)];
+    let is = |version: &[u8]| line.windows(version.len()).any(|part| part == version);
+    let is_old = !is(b" V1.2") && !is(b" V2.");
+    if subject.format == "rosbag" && is_old { "rosbag before V1.2" } else { subject.format }
 }
 
 /// Damages every undamaged log of at least `smallest` bytes with each operator and seed.
@@ -92,7 +104,7 @@ pub fn survival(subjects: &[Subject], seeds: u64, smallest: usize) -> BTreeMap<&
         let strangers = recovered(other.bytes.clone()).map(|log| count(&log)).unwrap_or_default();
         let strangers: HashSet<_> = strangers.into_keys().map(|(_, payload)| payload).collect();
         let rows =
-            results.entry(subject.format).or_insert_with(|| vec![Survival::default(); Operator::PAGES.len()]);
+            results.entry(kind(subject)).or_insert_with(|| vec![Survival::default(); Operator::PAGES.len()]);
         for (operator, row) in Operator::PAGES.into_iter().zip(rows) {
             for seed in 0..seeds {
                 let mut random = Random::of(&subject.name, operator, seed);
@@ -121,10 +133,10 @@ impl Survival {
         name: String,
     ) {
         // A copy as text touches everything, definitions too, so that no topic starts before it.
-        let early: HashSet<&str> = places
+        let early: HashSet<TopicId> = places
             .iter()
             .filter(|place| place.range.end <= first || operator == Operator::TextMode)
-            .map(|place| place.key.0.as_str())
+            .map(|place| place.topic)
             .collect();
         let within = |range: &Range<usize>| {
             // Pieces may overlap, where a page is there twice.
@@ -134,7 +146,7 @@ impl Survival {
         let mut all = HashMap::<&Key, u64>::new();
         for place in places {
             *all.entry(&place.key).or_default() += 1;
-            if early.contains(place.key.0.as_str()) && within(&place.range) {
+            if early.contains(&place.topic) && within(&place.range) {
                 *untouched.entry(&place.key).or_default() += 1;
             }
         }

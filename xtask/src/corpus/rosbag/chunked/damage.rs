@@ -90,6 +90,17 @@ cases! {
         let content = talk(3..4).name(&talker(), stamp(4)).lose("lost_in_chunk", bytes).talk(&talker(), 5..8);
         Bag::recorder().put(talk(0..3).plain()).put(content.plain()).close_differing()
     };
+    "v2.0+byte-missing-in-a-chunk" [K22] "a byte of a message is missing: the index names the places of before" => {
+        let mut bytes = talker().said(4);
+        bytes.remove(50);
+        let content = talk(3..4).name(&talker(), stamp(4)).lose("lost_in_chunk", bytes).talk(&talker(), 5..8);
+        let name = |entries: &mut Vec<Vec<u8>>| {
+            let step = u32_of(talker().said(0).len());
+            let named: Vec<_> = (0..5).map(|number| (stamp(3 + number), number * step)).collect();
+            entries[0] = index_data(0, &named);
+        };
+        Bag::recorder().put(talk(0..3).plain()).put(content.plain().index(name)).close_differing()
+    };
     "v2.0+damaged-bytes-in-a-chunk" [K22] "zeros where a connection and its first message were" => {
         let other = Conn::of(1, &Topic::string("/other"));
         let message = other.message(stamp(5), b"\x01\0\0\0x");
