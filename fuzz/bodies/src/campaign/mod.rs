@@ -1,10 +1,11 @@
 //! The damage campaign: every kind of damage to every log, and the properties that must hold.
 
+mod kinds;
 mod operators;
 mod pages;
 mod survival;
 
-pub use operators::Operator;
+pub use kinds::Operator;
 pub use survival::{Survival, survival};
 
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 use peak_alloc::PeakAlloc;
 use rovelog::{AnyLog, Bytes, ReadOptions, RecoverOptions, Select, Severity};
 
-use operators::{Random, damaged, length_fields};
+use kinds::Random;
+use operators::{damaged, length_fields};
 
 /// Memory allowed for any log, in addition to a multiple of its bytes.
 pub const BASE_MEMORY: usize = 8 << 20;

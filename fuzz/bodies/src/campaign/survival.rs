@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rovelog::{AnyLog, Bytes, ReadOptions, Record, RecoverOptions, Select, TopicId};
 
-use super::operators::{Operator, Random};
+use super::kinds::{Operator, Random};
 use super::{Subject, pages};
 
 /// Results of one operator on the logs of one format.
