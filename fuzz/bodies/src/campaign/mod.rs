@@ -183,7 +183,10 @@ fn one(
         read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
     let mut random = Random::of(&subject.name, operator, seed);
     let lengths = length_fields(subject.format, &*log);
-    let (bytes, first) = damaged(&subject.bytes, operator, &mut random, &lengths, other);
+    let (bytes, first) = match pages::pieces(&subject.bytes, operator, &mut random, other) {
+        Some(pieces) => pages::joined(&subject.bytes, &pieces),
+        None => damaged(&subject.bytes, operator, &mut random, &lengths, other),
+    };
     let faults = log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity != Severity::Note);
     let intact = faults.map(|fault| fault.range.start).min();
     drop(log);

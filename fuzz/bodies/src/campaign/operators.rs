@@ -2,8 +2,6 @@
 
 use rovelog::LogReader;
 
-use super::pages;
-
 /// A kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -143,7 +141,7 @@ pub(super) fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthFiel
     records.filter_map(|record| Some((usize::try_from(record.offset).ok()?, size))).collect()
 }
 
-/// Returns the damaged log, and the offset where the damage starts.
+/// Returns the damaged log, and the offset where the damage starts; not for [`Operator::PAGES`].
 pub(super) fn damaged(
     clean: &[u8],
     operator: Operator,
@@ -151,9 +149,6 @@ pub(super) fn damaged(
     lengths: &[LengthField],
     other: &[u8],
 ) -> (Vec<u8>, usize) {
-    if let Some(pieces) = pages::pieces(clean, operator, random, other) {
-        return pages::joined(clean, &pieces);
-    }
     let mut bytes = clean.to_vec();
     let at = random.below(clean.len());
     let segment = 1 + random.below(4096.min(clean.len()));
@@ -212,7 +207,7 @@ pub(super) fn damaged(
             bytes.extend_from_slice(&other[random.below(other.len())..]);
             at
         }
-        _ => unreachable!("damage in pieces returned above"),
+        _ => unreachable!("damage in pieces"),
     };
     (bytes, first)
 }
