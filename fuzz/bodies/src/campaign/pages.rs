@@ -107,7 +107,7 @@ fn interleaved(clean: &[u8], random: &mut Random, other: &[u8]) -> Vec<Piece> {
         let range = sector * SECTOR..((sector + 1) * SECTOR).min(clean.len());
         let foreign = range.start % other.len().max(1)
             ..(range.start % other.len().max(1) + range.len()).min(other.len());
-        kept.push(if (sector - from) % 2 == 0 {
+        kept.push(if (sector - from).is_multiple_of(2) {
             Piece::Foreign(other[foreign].to_vec())
         } else {
             Piece::Own(range)
