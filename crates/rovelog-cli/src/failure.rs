@@ -125,6 +125,7 @@ pub(crate) fn refused_by_disk(what: &str, path: &Path, error: &io::Error) -> Fai
     match error.kind() {
         io::ErrorKind::NotFound => failure.next("check the path: its folder does not exist"),
         io::ErrorKind::PermissionDenied => failure.next("write to a folder that you own"),
+        io::ErrorKind::AlreadyExists => failure.next("choose another name, or move away what has it"),
         io::ErrorKind::StorageFull => failure.next("free disk space, or write to another disk"),
         io::ErrorKind::QuotaExceeded => {
             failure.next("free disk space of your quota, or write to another disk")

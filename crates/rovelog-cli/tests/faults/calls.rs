@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::jobs::Site;
+use crate::jobs::{Site, said_well};
 use crate::{Tally, each, full, has};
 
 /// A call, its error, what the message says about it, and whether the call is tried again.
@@ -159,7 +159,7 @@ fn a_failing_rename_keeps_the_old_file() {
             fs::write(&path, "old").unwrap();
             let inject = format!("inject=rename:error={error}");
             let output = site.run(&["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject], &line);
-            let mut result = site.said_well(&output, said, "next: ", ": out");
+            let mut result = said_well(&output, said, "next: ", ": out");
             let mut after = site.tree();
             let old = after.remove(name);
             if result.is_ok() && (old != Some(Some(b"old".to_vec())) || after != site.before) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::jobs::Site;
+use crate::jobs::{Site, said_well};
 use crate::{Tally, each, full, has};
 
 /// Mounts a file system of `$1` bytes at `out`, lets the output be in it, and lists what is left.
@@ -13,11 +13,11 @@ const SCRIPT: &str = "mount -t tmpfs -o size=$1 tmpfs disk || exit 99; shift; \"
 const PAGE: u64 = 4096;
 
 /// Runs the job with its output on a disk of this size. Returns the output and what is left.
-fn on_disk(site: &Site, size: u64) -> (std::process::Output, String) {
-    let size = size.to_string();
+fn on_disk(site: &Site, bytes: u64) -> (std::process::Output, String) {
+    let bytes = bytes.to_string();
     let line = site.job.line.replace("-o out", "-o disk/out");
     fs::create_dir(site.folder().join("disk")).unwrap();
-    let output = site.run(&["unshare", "-rm", "sh", "-c", SCRIPT, "sh", &size], &line);
+    let output = site.run(&["unshare", "-rm", "sh", "-c", SCRIPT, "sh", &bytes], &line);
     let left = fs::read_to_string(site.folder().join("left")).unwrap_or_default();
     site.clear();
     (output, left)
@@ -43,7 +43,7 @@ fn a_full_disk_is_an_error() {
         for size in sizes {
             let (output, left) = on_disk(site, size);
             let mut result =
-                site.said_well(&output, "No space left on device", "next: free disk space", ": disk/out");
+                said_well(&output, "No space left on device", "next: free disk space", ": disk/out");
             if result.is_ok() && !left.is_empty() {
                 result = Err(format!("left {left}"));
             }

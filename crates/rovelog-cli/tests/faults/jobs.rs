@@ -174,36 +174,13 @@ impl Site {
     /// left. `cause` is one of the texts that the message must have.
     pub(crate) fn failed_well(&self, output: &Output, cause: &str) -> Result<(), String> {
         let said = String::from_utf8_lossy(&output.stderr);
-        self.said_well(output, cause, "next: ", ": out")?;
+        said_well(output, cause, "next: ", ": out")?;
         let after = self.tree();
         let left: Vec<_> = after.keys().filter(|path| !self.before.contains_key(*path)).collect();
         if !left.is_empty() {
             return Err(format!("left {left:?}: {said}"));
         }
-        if after != self.before { Err(format!("an input has changed: {said}")) } else { Ok(()) }
-    }
-
-    /// Returns what is wrong with the code or the message of a run that should have failed.
-    pub(crate) fn said_well(
-        &self,
-        output: &Output,
-        cause: &str,
-        next: &str,
-        path: &str,
-    ) -> Result<(), String> {
-        let said = String::from_utf8_lossy(&output.stderr);
-        if output.status.code() != Some(1) {
-            return Err(format!("ended with {}: {said}", output.status));
-        }
-        if said.contains("panicked") || !said.contains("error: ") {
-            return Err(format!("a panic, or no error: {said}"));
-        }
-        for part in [cause, next, path] {
-            if !said.contains(part) {
-                return Err(format!("the message does not have `{part}`: {said}"));
-            }
-        }
-        Ok(())
+        if after == self.before { Ok(()) } else { Err(format!("an input has changed: {said}")) }
     }
 
     /// Returns what is wrong with a run that should have succeeded.
@@ -214,8 +191,25 @@ impl Site {
         }
         let mut after = self.tree();
         after.retain(|path, _| !self.before.contains_key(path));
-        if after != self.whole { Err(format!("another output: {said}")) } else { Ok(()) }
+        if after == self.whole { Ok(()) } else { Err(format!("another output: {said}")) }
     }
+}
+
+/// Returns what is wrong with the code or the message of a run that should have failed.
+pub(crate) fn said_well(output: &Output, cause: &str, next: &str, path: &str) -> Result<(), String> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(1) {
+        return Err(format!("ended with {}: {said}", output.status));
+    }
+    if said.contains("panicked") || !said.contains("error: ") {
+        return Err(format!("a panic, or no error: {said}"));
+    }
+    for part in [cause, next, path] {
+        if !said.contains(part) {
+            return Err(format!("the message does not have `{part}`: {said}"));
+        }
+    }
+    Ok(())
 }
 
 /// Returns everything below a folder.
@@ -239,10 +233,10 @@ fn tree(folder: &Path) -> Tree {
 }
 
 /// Returns a log with its last row repeated every millisecond.
-fn long_log(log: &[u8], rows: u64) -> Vec<u8> {
-    let row = &log[log.len() - 17..];
+fn long_log(one: &[u8], rows: u64) -> Vec<u8> {
+    let row = &one[one.len() - 17..];
     let last = u64::from_le_bytes(row[5..13].try_into().unwrap());
-    let mut long = log.to_vec();
+    let mut long = one.to_vec();
     for number in 1..=rows {
         long.extend(&row[..5]);
         long.extend((last + number * 1000).to_le_bytes());

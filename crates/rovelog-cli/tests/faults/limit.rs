@@ -38,7 +38,7 @@ fn a_limit_of_file_sizes_is_an_error() {
     let mut tally = Tally::default();
     each(|site| {
         for (number, limit) in limits(site.largest()).into_iter().enumerate() {
-            let result = site.failed_well(&limited(site, limit, number % 2 == 0), CAUSE);
+            let result = site.failed_well(&limited(site, limit, number.is_multiple_of(2)), CAUSE);
             tally.refused(site, &format!("a limit of {limit} bytes"), result);
         }
         // The harness itself: the largest file fits exactly.

@@ -79,7 +79,9 @@ impl Tally {
         }
         let broken: Vec<_> = tallies.iter().flat_map(|(_, tally)| &tally.broken).collect();
         let mut list = String::new();
-        broken.iter().for_each(|line| writeln!(list, "{line}").unwrap());
+        for line in &broken {
+            writeln!(list, "{line}").unwrap();
+        }
         assert!(broken.is_empty(), "{} runs:\n{list}", broken.len());
         assert!(tallies.iter().all(|(_, tally)| tally.runs > 0), "no runs");
     }
@@ -87,5 +89,7 @@ impl Tally {
 
 /// Runs `test` for each command, in its own folder.
 pub(crate) fn each(mut test: impl FnMut(&Site)) {
-    JOBS.iter().for_each(|job| test(&Site::new(job)));
+    for job in JOBS {
+        test(&Site::new(job));
+    }
 }

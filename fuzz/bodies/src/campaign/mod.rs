@@ -1,11 +1,10 @@
 //! The damage campaign: every kind of damage to every log, and the properties that must hold.
 
-mod kinds;
 mod operators;
 mod pages;
 mod survival;
 
-pub use kinds::Operator;
+pub use operators::Operator;
 pub use survival::{Survival, survival};
 
 use std::collections::BTreeMap;
@@ -17,8 +16,7 @@ use std::time::{Duration, Instant};
 use peak_alloc::PeakAlloc;
 use rovelog::{AnyLog, Bytes, ReadOptions, RecoverOptions, Select, Severity};
 
-use kinds::Random;
-use operators::{damaged, length_fields};
+use operators::{Random, damaged, length_fields};
 
 /// Memory allowed for any log, in addition to a multiple of its bytes.
 pub const BASE_MEMORY: usize = 8 << 20;
@@ -185,7 +183,10 @@ fn one(
         read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
     let mut random = Random::of(&subject.name, operator, seed);
     let lengths = length_fields(subject.format, &*log);
-    let (bytes, first) = damaged(&subject.bytes, operator, &mut random, &lengths, other);
+    let (bytes, first) = match pages::pieces(&subject.bytes, operator, &mut random, other) {
+        Some(pieces) => pages::joined(&subject.bytes, &pieces),
+        None => damaged(&subject.bytes, operator, &mut random, &lengths, other),
+    };
     let faults = log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity != Severity::Note);
     let intact = faults.map(|fault| fault.range.start).min();
     drop(log);

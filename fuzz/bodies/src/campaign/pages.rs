@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::kinds::{Operator, Random};
+use super::operators::{Operator, Random};
 
 /// Bytes of a page and of a cluster of a file system.
 const PAGE: usize = 4096;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rovelog::{AnyLog, Bytes, ReadOptions, Record, RecoverOptions, Select, TopicId};
 
-use super::kinds::{Operator, Random};
+use super::operators::{Operator, Random};
 use super::{Subject, pages};
 
 /// Results of one operator on the logs of one format.
@@ -34,7 +34,7 @@ fn count(log: &AnyLog) -> HashMap<Key, u64> {
     let mut counts = HashMap::new();
     for record in log.records(&Select::all()) {
         let record = record.expect("what the reader lists it can read");
-        *counts.entry((nanos(&record), record.payload.to_vec())).or_default() += 1;
+        *counts.entry((nanos(log, &record), record.payload.to_vec())).or_default() += 1;
     }
     counts
 }
@@ -47,8 +47,9 @@ fn recovered(bytes: Vec<u8>) -> Option<AnyLog> {
     rovelog::from_bytes(out.into(), &ReadOptions::default()).ok()
 }
 
-fn nanos(record: &Record<'_>) -> Option<i64> {
-    record.time.map(|time| time.nanos)
+/// Returns the time of a record, as far as it is its own: samples of an RLD have none.
+fn nanos(log: &AnyLog, record: &Record<'_>) -> Option<i64> {
+    record.time.map(|time| time.nanos).filter(|_| log.format().id != "rld")
 }
 
 /// A record of the undamaged log, and where its bytes are.
@@ -73,7 +74,7 @@ fn places(bytes: &Bytes) -> Option<Vec<Place>> {
         places.push(Place {
             range: start..end,
             topic: record.topic.id,
-            key: (nanos(&record), payload.to_vec()),
+            key: (nanos(&log, &record), payload.to_vec()),
         });
     }
     Some(places)
