@@ -6,7 +6,6 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::process::run;
 use crate::{oracle, root};
 
 /// Arguments, and the feature that they need.
@@ -24,9 +23,14 @@ pub(crate) fn check() -> Result<()> {
     let first = readme.lines().map(str::trim).find(|line| line.starts_with("cargo run --release -- info "));
     let mut words = first.context("README.md has no first command")?.split(' ').skip(1);
     let mut first = Command::new("cargo");
-    // Messages of the build only where it fails.
-    first.args(words.next()).arg("--quiet").args(words);
-    run(first.current_dir(root()))?;
+    first.args(words.next()).arg("--quiet").args(words).current_dir(root());
+    let output = first.output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    ensure!(
+        output.status.success() && said.is_empty(),
+        "the first command must succeed, and its build must have no warning: {said}"
+    );
     let program = oracle::target().join("release").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
     for (args, feature) in MISSING {
         let output = Command::new(&program).args(args).current_dir(root()).output()?;

@@ -1,18 +1,22 @@
-//! The common interface of the table writers.
+//! What the table writers get, and the common interface of those that threads share.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use arrow_array::RecordBatch;
 use rovelog::{LogReader, Topic};
 
 use super::options::TableOptions;
-use crate::{ExportError, Loss};
+#[cfg(feature = "parquet")]
+use {
+    crate::{ExportError, Loss},
+    arrow_array::RecordBatch,
+};
 
 /// Output of a table. One type for all outputs, so that the table writers are compiled once.
 pub(super) type Out<'w> = &'w mut (dyn Write + Send);
 
-/// A writer of the batches of one topic as one table.
+/// A writer of the batches of one topic as one table. CSV has rows only, and is written apart.
+#[cfg(feature = "parquet")]
 pub(super) trait Sink {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError>;
 
