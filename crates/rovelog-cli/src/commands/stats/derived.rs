@@ -3,7 +3,7 @@
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::signal::each;
 
-use super::records::Running;
+use super::running::Running;
 use super::section::{Line, Number, Section};
 use crate::failure::Failure;
 use crate::select::FieldArgs;

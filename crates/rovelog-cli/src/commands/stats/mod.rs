@@ -4,6 +4,7 @@
 mod derived;
 mod power;
 mod records;
+mod running;
 mod section;
 
 use std::cell::RefCell;

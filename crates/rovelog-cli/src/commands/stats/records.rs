@@ -1,74 +1,77 @@
 //! Statistics of any log, from its records.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use rovelog::{LogReader, Select, Topic, Value};
+use rovelog::core::layout::{At, Layout, Leaf, Plan, Visit, scalar_value};
+use rovelog::core::parallel;
+use rovelog::{FieldType, LogReader, Record, Scalar, Select, Topic, Value};
 
+use super::running::Running;
 use super::section::{Line, Number, Section};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::when::Window;
-
-/// Running statistics of a field by Welford's method, which avoids cancellation.
-#[derive(Default)]
-pub(super) struct Running {
-    pub(super) count: u64,
-    pub(super) nan: u64,
-    pub(super) mean: f64,
-    pub(super) squares: f64,
-    pub(super) min: Option<Number>,
-    pub(super) max: Option<Number>,
-    /// The last value, in how many records in a row it is, and the most of any value.
-    last: f64,
-    run: u64,
-    longest_run: u64,
-    changes: u64,
-}
-
-/// The fewest records in a row with one value that make a field stuck.
-const STUCK: u64 = 20;
-
-impl Running {
-    pub(super) fn push(&mut self, number: Number) {
-        let value = number.as_f64();
-        if value.is_nan() {
-            self.nan += 1;
-            return;
-        }
-        if self.count > 0 && value.to_bits() == self.last.to_bits() {
-            self.run += 1;
-        } else {
-            self.changes += u64::from(self.count > 0);
-            self.run = 1;
-        }
-        self.last = value;
-        self.longest_run = self.longest_run.max(self.run);
-        self.count += 1;
-        self.min = Some(self.min.map_or(number, |min| if number.is_below(min) { number } else { min }));
-        self.max = Some(self.max.map_or(number, |max| if max.is_below(number) { number } else { max }));
-        let off = value - self.mean;
-        self.mean += off / self.count as f64;
-        self.squares += off * (value - self.mean);
-    }
-
-    /// Returns the length of the longest run of one value, if nine of ten of the other records
-    /// change the value of a field of floats, and the run is long.
-    fn stuck(&self) -> Option<u64> {
-        let others = self.count - self.longest_run;
-        let is_float = matches!(self.min, Some(Number::Float(_)));
-        let changes = others >= STUCK && self.changes * 10 >= others * 9;
-        (is_float && changes && self.longest_run >= STUCK).then_some(self.longest_run)
-    }
-}
 
 /// The fields of one topic in the order of their first record.
 #[derive(Default)]
 struct Fields {
     list: Vec<(String, Running)>,
     numbers: HashMap<String, usize>,
+    direct: Direct,
+    /// The numbers of one record.
+    buffer: Vec<Number>,
 }
 
+/// How the numbers of records are found without their names.
+#[derive(Default)]
+enum Direct {
+    /// There was no record yet.
+    #[default]
+    Unknown,
+    /// A record has names that depend on its content, or no layout.
+    No,
+    /// Every record of this layout has the same numbers, which are of these fields.
+    Yes(Arc<Layout>, Arc<Plan<IsList>>, Vec<usize>),
+}
+
+/// Whether a field is a list whose length a record says.
+type IsList = bool;
+
 impl Fields {
+    fn push(&mut self, record: &Record<'_>) -> Result<(), rovelog::Error> {
+        let layout = record.layout();
+        if let (Direct::Yes(known, plan, fields), Some(layout)) = (&self.direct, layout)
+            && Arc::ptr_eq(known, layout)
+            && numbers(plan, &record.payload, &mut self.buffer)
+        {
+            for (field, number) in fields.iter().zip(&self.buffer) {
+                self.list[*field].1.push(*number);
+            }
+            return Ok(());
+        }
+        let (mut next, mut met) = (0, Vec::new());
+        record.value()?.flatten(&mut |name, value| {
+            let Some(number) = number(value) else { return };
+            let field = self.named(name, next);
+            self.list[field].1.push(number);
+            met.push(field);
+            next = field + 1;
+        });
+        if matches!(self.direct, Direct::Unknown) {
+            self.direct = layout.map_or(Direct::No, |layout| {
+                let plan = Plan::new(layout, &mut |_, field| matches!(field.ty, FieldType::List(_)));
+                let is_direct = numbers(&plan, &record.payload, &mut self.buffer);
+                if is_direct && self.buffer.len() == met.len() {
+                    Direct::Yes(Arc::clone(layout), plan, met)
+                } else {
+                    Direct::No
+                }
+            });
+        }
+        Ok(())
+    }
+
     /// Returns the index of the field with this name. `next` is its index if the record has the
     /// same fields as the previous one.
     fn named(&mut self, name: &str, next: usize) -> usize {
@@ -85,6 +88,117 @@ impl Fields {
     }
 }
 
+fn number(value: &Value) -> Option<Number> {
+    match value {
+        Value::Bool(bit) => Some(Number::Int(i128::from(*bit))),
+        Value::Int(value, _) => Some(Number::Int(i128::from(*value))),
+        Value::UInt(value, _) => Some(Number::Int(i128::from(*value))),
+        value => value.as_f64().map(Number::Float),
+    }
+}
+
+/// Collects the numbers of a record; `false` if their names depend on its content.
+fn numbers(plan: &Plan<IsList>, payload: &[u8], buffer: &mut Vec<Number>) -> bool {
+    buffer.clear();
+    let mut visit = Numbers { buffer, is_fixed: true };
+    plan.run(payload, &mut visit).is_ok() && visit.is_fixed
+}
+
+struct Numbers<'a> {
+    buffer: &'a mut Vec<Number>,
+    is_fixed: bool,
+}
+
+impl Visit<IsList> for Numbers<'_> {
+    #[inline]
+    fn scalar(&mut self, _: &IsList, scalar: Scalar, bytes: &[u8]) {
+        // Most fields of most logs.
+        if let (Scalar::Float32, Some(bytes)) = (scalar, bytes.first_chunk()) {
+            self.buffer.push(Number::Float(f64::from(f32::from_le_bytes(*bytes))));
+        } else if let Some(number) = number(&scalar_value(scalar, bytes)) {
+            self.buffer.push(number);
+        }
+    }
+
+    fn scalars(&mut self, is_list: &IsList, scalar: Scalar, bytes: &[u8]) {
+        self.is_fixed &= !is_list;
+        for bytes in bytes.chunks_exact(scalar.size()) {
+            self.scalar(is_list, scalar, bytes);
+        }
+    }
+
+    fn leaf(&mut self, _: &IsList, _: At, leaf: Leaf<'_>) {
+        if let Leaf::Pair(scalar, bytes) = leaf {
+            self.scalars(&false, scalar, bytes);
+        }
+    }
+
+    fn open(&mut self, _: &IsList, _: At) {}
+
+    fn close(&mut self) {}
+
+    fn list(&mut self, is_list: &IsList) {
+        self.is_fixed &= !is_list;
+    }
+
+    fn end_list(&mut self) {}
+}
+
+/// Records and bytes of records that are handed on at once.
+const RECORDS: usize = 4096;
+const BYTES: usize = 1 << 20;
+
+/// Records that wait to be handed on, by topic.
+struct Waiting<'a> {
+    topics: Vec<Vec<Record<'a>>>,
+    /// Topics that have some.
+    some: Vec<usize>,
+    records: usize,
+    bytes: usize,
+}
+
+impl<'a> Waiting<'a> {
+    fn add(&mut self, record: Record<'a>) {
+        let topic = record.topic.id.index();
+        if self.topics[topic].is_empty() {
+            self.some.push(topic);
+        }
+        self.records += 1;
+        self.bytes += record.payload.len();
+        self.topics[topic].push(record);
+    }
+
+    fn hand_on<E>(&mut self, push: &mut dyn FnMut(usize, Vec<Record<'a>>) -> Result<(), E>) -> Result<(), E> {
+        (self.records, self.bytes) = (0, 0);
+        self.some.drain(..).try_for_each(|topic| push(topic, std::mem::take(&mut self.topics[topic])))
+    }
+}
+
+/// Returns the fields of all topics. Each topic is worked on by one thread at a time, its records in
+/// their order, so that the sums do not depend on the number of threads.
+fn fields_of(log: &dyn LogReader, select: &Select, context: &Context) -> Result<Vec<Fields>, Failure> {
+    let topics = log.topics().len();
+    let mut fields = Vec::new();
+    fields.resize_with(topics, Fields::default);
+    let work = |fields: &mut Fields, records: Vec<Record<'_>>| {
+        records.iter().try_for_each(|record| fields.push(record))
+    };
+    let fields = parallel::lanes(context.jobs(), fields, work, |push| {
+        let mut waiting =
+            Waiting { topics: vec![Vec::new(); topics], some: Vec::new(), records: 0, bytes: 0 };
+        for record in log.records(select) {
+            let record = record?;
+            context.progress.at(record.offset);
+            waiting.add(record);
+            if waiting.records == RECORDS || waiting.bytes >= BYTES {
+                waiting.hand_on(push)?;
+            }
+        }
+        waiting.hand_on(push)
+    })?;
+    Ok(fields)
+}
+
 /// Returns statistics of the log or a window of it, for every number of these topics, in the order
 /// of topics and fields.
 pub(in crate::commands) fn section(
@@ -96,26 +210,7 @@ pub(in crate::commands) fn section(
     context.progress.start(Some(log.info().size));
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    let mut fields: Vec<Fields> = Vec::new();
-    fields.resize_with(log.topics().len(), Default::default);
-    for record in log.records(&select) {
-        let record = record?;
-        context.progress.at(record.offset);
-        let fields = &mut fields[record.topic.id.index()];
-        let mut next = 0;
-        record.value()?.flatten(&mut |name, value| {
-            let number = match value {
-                Value::Bool(bit) => Some(Number::Int(i128::from(*bit))),
-                Value::Int(value, _) => Some(Number::Int(i128::from(*value))),
-                Value::UInt(value, _) => Some(Number::Int(i128::from(*value))),
-                value => value.as_f64().map(Number::Float),
-            };
-            let Some(number) = number else { return };
-            let field = fields.named(name, next);
-            fields.list[field].1.push(number);
-            next = field + 1;
-        });
-    }
+    let fields = fields_of(log, &select, context)?;
     let mut lines = Vec::new();
     for (topic, fields) in log.topics().iter().zip(&fields) {
         let schema = topic.schema.iter().flat_map(|schema| &schema.fields);

@@ -12,7 +12,8 @@ pub(in crate::commands) enum Number {
 impl Number {
     pub(in crate::commands) fn as_f64(self) -> f64 {
         match self {
-            Self::Int(value) => value as f64,
+            // 64 bits are converted by one instruction.
+            Self::Int(value) => i64::try_from(value).map_or(value as f64, |value| value as f64),
             Self::Float(value) => value,
         }
     }

@@ -1,0 +1,55 @@
+//! Running statistics of one field.
+
+use super::section::Number;
+
+/// Running statistics of a field by Welford's method, which avoids cancellation.
+#[derive(Default)]
+pub(super) struct Running {
+    pub(super) count: u64,
+    pub(super) nan: u64,
+    pub(super) mean: f64,
+    pub(super) squares: f64,
+    pub(super) min: Option<Number>,
+    pub(super) max: Option<Number>,
+    /// The last value, in how many records in a row it is, and the most of any value.
+    last: f64,
+    run: u64,
+    longest_run: u64,
+    changes: u64,
+}
+
+/// The fewest records in a row with one value that make a field stuck.
+const STUCK: u64 = 20;
+
+impl Running {
+    pub(super) fn push(&mut self, number: Number) {
+        let value = number.as_f64();
+        if value.is_nan() {
+            self.nan += 1;
+            return;
+        }
+        if self.count > 0 && value.to_bits() == self.last.to_bits() {
+            self.run += 1;
+        } else {
+            self.changes += u64::from(self.count > 0);
+            self.run = 1;
+        }
+        self.last = value;
+        self.longest_run = self.longest_run.max(self.run);
+        self.count += 1;
+        self.min = Some(self.min.map_or(number, |min| if number.is_below(min) { number } else { min }));
+        self.max = Some(self.max.map_or(number, |max| if max.is_below(number) { number } else { max }));
+        let off = value - self.mean;
+        self.mean += off / self.count as f64;
+        self.squares += off * (value - self.mean);
+    }
+
+    /// Returns the length of the longest run of one value, if nine of ten of the other records
+    /// change the value of a field of floats, and the run is long.
+    pub(super) fn stuck(&self) -> Option<u64> {
+        let others = self.count - self.longest_run;
+        let is_float = matches!(self.min, Some(Number::Float(_)));
+        let changes = others >= STUCK && self.changes * 10 >= others * 9;
+        (is_float && changes && self.longest_run >= STUCK).then_some(self.longest_run)
+    }
+}
