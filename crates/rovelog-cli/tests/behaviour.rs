@@ -5,7 +5,7 @@ mod common;
 use std::io::Read as _;
 use std::process::Stdio;
 
-use common::{Place, code, corpus, run, run_with, stdout};
+use common::{Place, code, corpus, run, run_in, run_with, stdout};
 use serde_json::Value;
 
 /// Returns the logs of the corpus with their expected results.
@@ -85,6 +85,18 @@ fn a_pipe_gives_the_same_records_as_the_file() {
         };
         let file = sorted(run(&format!("cat -f ndjson {name}")));
         assert_eq!(sorted(run_with("cat -f ndjson -", &log)), file, "{name}");
+    }
+}
+
+#[test]
+fn statistics_do_not_depend_on_the_number_of_threads() {
+    for (format, real) in [("ulog", "ulog"), ("rld", "rld"), ("rosbag", "rosbag20"), ("vel", "vel")] {
+        let real =
+            rovelog_testing::real(real).map_or_else(String::new, |folder| folder.display().to_string());
+        let stats = |jobs| run_in(format, &format!("stats . {real} -q -f ndjson --jobs {jobs}"), b"").stdout;
+        let one = stats(1);
+        assert!(one.len() > 10_000, "{format}: {} bytes of statistics", one.len());
+        assert!(one == stats(3), "{format}");
     }
 }
 

@@ -77,7 +77,7 @@ struct Version {
 
 impl Version {
     fn read(profile: &str) -> Result<Self> {
-        let output = cargo(&["metadata", "--format-version", "1", "--locked"]).output()?;
+        let output = cargo(&["metadata", "--format-version", "1", "--locked", "--all-features"]).output()?;
         ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
         let mut metadata: Value = serde_json::from_slice(&output.stdout)?;
         let Value::Array(packages) = metadata["packages"].take() else {
