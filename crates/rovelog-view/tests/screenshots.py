@@ -61,8 +61,10 @@ def terminal(page):
             colour = next((colours[code] for code in codes if code in colours), None)
             out += f"</span><span style='color:{colour or '#ddd'}'>"
         else:
-            out += html.escape(part)
-    page.set_content(f"<body style='margin:0;background:#14181f'><pre style='margin:12px;font:13px/1.15 DejaVu Sans Mono,monospace;color:#ddd;display:inline-block'><span>{out}</span></pre>")
+            # Fonts for text have no dots: those of another font are as wide as a cell, too.
+            out += re.sub("[\u2800-\u28ff]", "<i class='cell'>\\g<0></i>", html.escape(part))
+    style = "<style>.cell { display: inline-block; width: 1ch; font-style: normal; overflow: visible }</style>"
+    page.set_content(f"{style}<body style='margin:0;background:#14181f'><pre style='margin:12px;font:13px/1.15 DejaVu Sans Mono,monospace;color:#ddd;display:inline-block'><span>{out}</span></pre>")
     save("plot-terminal", page.locator("pre").screenshot(), 48)
 
 
