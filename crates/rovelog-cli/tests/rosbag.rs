@@ -184,3 +184,17 @@ fn rosbag_csv_is_one() {
         assert_eq!(text(&cat), text(&export), "{name}");
     }
 }
+
+#[test]
+fn the_times_of_messages_that_cannot_be_decoded_count() {
+    let count = |line: &str, place: &str| {
+        let text = String::from_utf8(run_in("rosbag", line, b"").stdout).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        document.pointer(place).unwrap().as_str().unwrap().to_owned()
+    };
+    for bag in ["payload-short.bag", "v2.0+payload-short.bag"] {
+        let topics = count(&format!("topics -q -f json {bag}"), "/topics/0/count");
+        let health = count(&format!("stats --timing -q -f json {bag}"), "/health/topics/0/count");
+        assert_eq!(health, topics, "{bag}");
+    }
+}
