@@ -205,7 +205,9 @@ fn cells(data_type: &DataType, value: &Value, found: &mut Vec<Cell>) {
             }
         }
         (DataType::FixedSizeList(item, _), Value::List(values)) => {
-            values.iter().for_each(|value| cells(item.data_type(), value, found));
+            for value in values {
+                cells(item.data_type(), value, found);
+            }
         }
         (DataType::List(_), value) => found.push(Cell::Text(normal(value).to_json())),
         // CSV has no place for them, and reports them.

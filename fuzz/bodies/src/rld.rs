@@ -154,6 +154,11 @@ pub fn rld_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let Some(written) = model.write() else { return };
     let log = open(&written.bytes).expect("what is written opens");
+    // Block times that do not follow each other can look like those of rows with an extra word, which
+    // only the times tell.
+    if log.diagnostics().list().iter().any(|d| d.rule.name == "extra_word") {
+        return;
+    }
     assert_eq!(log.info().lost.bytes, 0, "the written log is intact: {:?}", log.diagnostics().list());
     assert_eq!(log.rows(), written.rows.len() as u64);
     assert!(log.channels().iter().map(|channel| &*channel.name).eq(&written.channels));
