@@ -10,8 +10,10 @@ mod corpus;
 mod damage;
 mod faults;
 mod first;
+mod fuzz;
 mod hostile;
 mod lake;
+mod mutants;
 mod oracle;
 mod package;
 mod peers;
@@ -20,9 +22,13 @@ mod python;
 mod release;
 mod site;
 mod size;
+mod soak;
 mod source;
 mod stages;
+mod supply;
+mod targets;
 mod tidy;
+mod tools;
 mod workflows;
 
 use std::path::{Path, PathBuf};
@@ -69,6 +75,11 @@ const TASKS: &[Task] = &[
         "every write of every command fails once, and 200 kills of each: faults [--kills N] [BLESS=1: rewrite docs/internals/reliability.md]",
     ),
     (
+        "fuzz",
+        fuzz::command,
+        "run the fuzz targets, renew fuzz/seeds: fuzz [--minutes N] [TARGET...] [BLESS=1: add the figures to docs/internals/reliability.md]",
+    ),
+    (
         "hostile",
         hostile::command,
         "time and memory of every command over hostile logs: hostile [--size 20MB] [--only TEXT: show these runs]",
@@ -87,6 +98,26 @@ const TASKS: &[Task] = &[
         "release",
         release::command,
         "build and try what a version publishes: release --dry-run [--archive TARGET: one archive; --sums: checksums]",
+    ),
+    (
+        "mutants",
+        mutants::command,
+        "change a file line by line: which changes does no test notice? mutants FILE... [-- OPTIONS of cargo-mutants]",
+    ),
+    (
+        "soak",
+        soak::command,
+        "memory and open files of one process over 1000 to 10 000 logs: soak [FACTOR] [BLESS=1: rewrite docs/internals/reliability.md]",
+    ),
+    (
+        "supply",
+        supply::command,
+        "advisories and sources of dependencies (cargo-deny), the public API against the last tag (cargo-semver-checks)",
+    ),
+    (
+        "targets",
+        targets::command,
+        "cargo check for 32-bit, aarch64, Windows, macOS, WebAssembly, big-endian, as far as possible here",
     ),
     ("workflows", workflows::command, "check the files of .github with actionlint and zizmor"),
     (

@@ -200,9 +200,9 @@ impl Summary {
     pub(crate) fn eras(&self, start: u64, topics: usize) -> Vec<[bool; 3]> {
         let start = i64::try_from(start).unwrap_or(i64::MAX).saturating_mul(1000);
         let of = |stats: &Stats| {
-            let mut eras = [false; 3];
-            // A row without a time takes the log time.
-            eras[Era::Log as usize] = stats.timed < stats.count;
+            // A row without a time takes the log time, which is in no era by itself: a log may start
+            // at 0, or after the end of its data.
+            let mut eras = [stats.timed < stats.count; 3];
             for interval in stats.times.intervals() {
                 eras[Era::Zero as usize] |= interval.first == 0;
                 eras[Era::Old as usize] |= interval.first < start && interval.last > 0;

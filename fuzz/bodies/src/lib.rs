@@ -4,20 +4,36 @@
 
 mod alike;
 pub mod campaign;
+mod cells;
+mod export;
+mod pairs;
 mod rld;
 mod rosbag;
 mod rosbag2;
 mod ulog;
 mod vel;
 
+pub use export::any_export;
+pub use pairs::{any_merge, any_recover};
 pub use rld::{rld_declarations, rld_read, rld_rewrite, rld_stream, rld_write};
 pub use rosbag::{rosbag_declarations, rosbag_read, rosbag_rewrite, rosbag_stream, rosbag_write};
 pub use rosbag2::{rosbag_chunk, rosbag_chunk_write};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream, ulog_write};
 pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_write};
 
-/// All bodies, for running them over files.
-pub const ALL: &[fn(&[u8])] = &[
+/// A body of a fuzz target.
+pub type Body = fn(&[u8]);
+
+/// Lists bodies by name.
+macro_rules! bodies {
+    ($($name:ident),* $(,)?) => { &[$((stringify!($name), $name)),*] };
+}
+
+/// All bodies with the names of their targets, for running them over files.
+pub const ALL: &[(&str, Body)] = bodies![
+    any_export,
+    any_merge,
+    any_recover,
     detect,
     rld_declarations,
     rld_read,

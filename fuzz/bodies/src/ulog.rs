@@ -225,22 +225,33 @@ impl Call {
     }
 }
 
+impl Model {
+    /// Makes the calls. Returns the log, and its expected content; `None` if it cannot be finished: a
+    /// format may use a type that was never defined.
+    fn write(&self) -> Option<(Vec<u8>, Written)> {
+        let mut bytes = Vec::new();
+        let mut log = UlogWriter::new(&mut bytes, self.start).expect("memory takes it");
+        if self.sync {
+            log = log.with_sync();
+        }
+        let (mut topics, mut written) = (Vec::new(), Written::default());
+        for call in &self.calls {
+            call.make(&mut log, &mut topics, &mut written);
+        }
+        log.finish().ok()?;
+        Some((bytes, written))
+    }
+}
+
+/// Returns the log of a model.
+pub(crate) fn modelled(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
+    Some(Model::arbitrary(data).ok()?.write()?.0)
+}
+
 /// The log written by any calls opens without loss, and holds what the writer accepted.
 pub fn ulog_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
-    let mut bytes = Vec::new();
-    let mut log = UlogWriter::new(&mut bytes, model.start).expect("memory takes it");
-    if model.sync {
-        log = log.with_sync();
-    }
-    let (mut topics, mut written) = (Vec::new(), Written::default());
-    for call in &model.calls {
-        call.make(&mut log, &mut topics, &mut written);
-    }
-    // A format may use a type that was never defined.
-    if log.finish().is_err() {
-        return;
-    }
+    let Some((bytes, written)) = model.write() else { return };
     let log = open(&bytes).expect("what is written opens");
     assert_eq!(log.info().lost.losses, 0, "the written log is intact: {:?}", log.diagnostics().list());
     assert_eq!(log.info().records, written.rows.len() as u64);

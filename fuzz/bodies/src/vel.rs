@@ -134,16 +134,32 @@ impl ModelMessage {
     }
 }
 
+impl Model {
+    fn options(&self) -> WriteOptions {
+        let mut options = WriteOptions::default().with_reserve(self.reserve.into());
+        if !self.printed {
+            options = options.with_marker(MARKER_ASCII);
+        }
+        if self.terminator {
+            options = options.with_terminator();
+        }
+        options
+    }
+}
+
+/// Returns the log of a model.
+pub(crate) fn modelled(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
+    let model = Model::arbitrary(data).ok()?;
+    let messages: Vec<_> = model.messages.iter().map(ModelMessage::message).collect();
+    let mut bytes = Vec::new();
+    write_log(&messages, &model.options(), &mut bytes).expect("memory takes it");
+    Some(bytes)
+}
+
 /// The log written from any model holds the model's messages, written at once or one by one.
 pub fn vel_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
-    let mut options = WriteOptions::default().with_reserve(model.reserve.into());
-    if !model.printed {
-        options = options.with_marker(MARKER_ASCII);
-    }
-    if model.terminator {
-        options = options.with_terminator();
-    }
+    let options = model.options();
     let messages: Vec<_> = model.messages.iter().map(ModelMessage::message).collect();
     let mut at_once = Vec::new();
     let written = write_log(&messages, &options, &mut at_once).expect("memory takes it");

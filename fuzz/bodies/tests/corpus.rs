@@ -15,7 +15,7 @@ fn every_body_takes_every_corpus_log() {
         for entry in folders(&folder) {
             let bytes = std::fs::read(entry.expect("a readable folder").path()).expect("a readable file");
             logs += 1;
-            for body in fuzz_bodies::ALL {
+            for (_, body) in fuzz_bodies::ALL {
                 body(&bytes);
                 body(&bytes[..bytes.len() * 2 / 3]);
                 body(&bytes[bytes.len() / 3..]);

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{Version, empty, try_program};
 use crate::process::{cargo, run};
 use crate::root;
+use crate::tools::{self, AUDITABLE};
 
 /// Completions by the name of the shell, as shells look for them.
 const SHELLS: &[(&str, &str)] = &[
@@ -73,10 +74,27 @@ pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBu
     pack(&folder, &name, target.contains("windows"), out)
 }
 
+/// Returns cargo, so that it adds the list of dependencies to the program (`cargo audit bin` reads it);
+/// plain cargo where that cannot be had.
+fn auditable() -> Command {
+    match tools::installed(AUDITABLE) {
+        Ok(program) => {
+            let mut auditable = Command::new(program);
+            auditable.arg("auditable").current_dir(root());
+            auditable
+        }
+        Err(error) => {
+            println!("SKIPPED: the list of dependencies in the program: {error:#}");
+            cargo(&[])
+        }
+    }
+}
+
 /// Builds the program. Returns its path.
 fn build(target: &str, profile: &str) -> Result<PathBuf> {
     let is_host = target == super::host()?;
-    let mut build = cargo(&["build", "-p", "rovelog-cli", "--bin", "rovelog"]);
+    let mut build = auditable();
+    build.args(["build", "-p", "rovelog-cli", "--bin", "rovelog"]);
     build.args(["--locked", "--all-features", "--profile", profile]);
     // Without the option for this machine's own target, so that a build of the workspace is used.
     if !is_host {

@@ -114,7 +114,7 @@ impl Version {
 }
 
 /// Returns the target of this machine.
-fn host() -> Result<String> {
+pub(crate) fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output().context("starting rustc")?;
     let text = String::from_utf8(output.stdout)?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));

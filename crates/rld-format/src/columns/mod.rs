@@ -89,7 +89,8 @@ impl RldReader {
                 }
                 (Some(slot), None) => (DataType::Int64, Store::Int64(slot, ReusableBuffer::with_bytes(0))),
             };
-            let valid = channel.valid.filter(|_| options.nulls);
+            // A binary channel is always valid, even if it has a link, as in records.
+            let valid = channel.valid.filter(|_| options.nulls && slot.is_some());
             let metadata = metadata_of(i, channel, &table.channels, physical.is_some());
             fields.push(Field::new(&*channel.name, data_type, valid.is_some()).with_metadata(metadata));
             columns.push(Column { store, valid });

@@ -75,7 +75,8 @@ impl Template {
         let (time, _) = Stamp::ref_from_prefix(head.get(self.time_at..)?).ok()?;
         let (data_len, _) = U32Le::ref_from_prefix(head.get(self.len..)?).ok()?;
         let payload_at = at + self.len + LEN;
-        let end = payload_at + data_len.get() as usize;
-        (end <= data.len()).then_some(Message { at, payload_at, end, conn: conn.get(), time: *time })
+        // A length of 4 GiB must not overflow on machines of 32 bits.
+        let end = payload_at.checked_add(data_len.get() as usize).filter(|end| *end <= data.len())?;
+        Some(Message { at, payload_at, end, conn: conn.get(), time: *time })
     }
 }

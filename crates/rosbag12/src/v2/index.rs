@@ -9,7 +9,7 @@ use super::probe::{Probe, probe};
 use super::scan::{Extent, Length};
 use super::state::{Agrees, IndexRange, State};
 use super::unpack::Compression;
-use super::wire::{Header, IndexEntry};
+use super::wire::{Header, IndexEntry, is_list_of};
 use crate::scan::Scanner;
 use crate::sections::{IndexState, IndexTopic};
 use crate::tables::Tally;
@@ -240,7 +240,7 @@ impl Scanner {
             let range = *self.chunked().chunks[number].index.get(before)?;
             let data = window.slice(range.data_at, range.end).ok().flatten()?;
             let Header::IndexData(record) = found.header else { break };
-            if data.len() != record.count.get() as usize * size_of::<IndexEntry>() {
+            if !is_list_of::<IndexEntry>(data, record.count.get()) {
                 return None;
             }
             entries.push((range.conn, record.count.get().into()));

@@ -7,7 +7,7 @@ use rovelog_core::scan::{NeedMore, Scan, Window};
 use super::buffer::{Buffer, Ending};
 use super::probe::{Found, Probe, follows, follows_top, is_line, probe, starts};
 use super::unpack::{Compression, unpack};
-use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
+use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry, is_list_of};
 use crate::diagnostics as rules;
 use crate::validate::Search;
 use crate::version;
@@ -298,8 +298,8 @@ fn record(window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMo
             spaces == data.len() as u64
         }
         Header::Connection(_) => ConnectionHeader::read(data).is_some(),
-        Header::ChunkInfo(info) => data.len() == info.count.get() as usize * size_of::<ConnectionCount>(),
-        Header::IndexData(index) => data.len() == index.count.get() as usize * size_of::<IndexEntry>(),
+        Header::ChunkInfo(info) => is_list_of::<ConnectionCount>(data, info.count.get()),
+        Header::IndexData(index) => is_list_of::<IndexEntry>(data, index.count.get()),
         _ => false,
     };
     if agrees {

@@ -206,6 +206,12 @@ impl ConnectionCount {
     }
 }
 
+/// Returns whether data are exactly `count` entries. Counts are compared with 64 bits: their bytes may
+/// be more than a machine of 32 bits can address.
+pub(crate) fn is_list_of<T>(data: &[u8], count: u32) -> bool {
+    data.len() as u64 == u64::from(count) * size_of::<T>() as u64
+}
+
 /// Returns the bag header record as recorders wrote it: padded with spaces.
 pub(crate) fn bag_header_record(index_pos: u64, conn_count: u32, chunk_count: u32) -> Vec<u8> {
     let (index_pos, conn_count, chunk_count) =

@@ -4,6 +4,10 @@
 //! [`VariableBuilder`] is for records of any size, which come one by one. Both give the same schema
 //! for the same layout.
 
+// The bytes of a log become those of a column; Arrow has them in the order of the machine.
+#[cfg(target_endian = "big")]
+compile_error!("the feature `arrow` needs a little-endian machine; records can be read without it");
+
 mod copy;
 mod fixed;
 mod variable;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use peak_alloc::PeakAlloc;
-use rovelog::{AnyLog, Bytes, ReadOptions, RecoverOptions, Select, Severity};
+use rovelog::{AnyLog, Bytes, LogReader, ReadOptions, RecoverOptions, Select, Severity};
 
 use operators::{Random, damaged, length_fields};
 
@@ -170,6 +170,28 @@ fn read(bytes: Bytes) -> rovelog::Result<Read> {
     Ok(Read { log, places, content })
 }
 
+/// Returns the log damaged in one way, and the offset where the damage starts.
+fn damaged_log(
+    (format, log): (&str, &dyn LogReader),
+    clean: &[u8],
+    operator: Operator,
+    random: &mut Random,
+    other: &[u8],
+) -> (Vec<u8>, usize) {
+    match pages::pieces(clean, operator, random, other) {
+        Some(pieces) => pages::joined(clean, &pieces),
+        None => damaged(clean, operator, random, &length_fields(format, log), other),
+    }
+}
+
+/// Returns a log that opens damaged in the way that these numbers select; any other bytes as they are.
+pub(crate) fn damage_one(clean: &[u8], operator: u8, seed: u8) -> Vec<u8> {
+    let Ok(log) = open(clean) else { return clean.to_vec() };
+    let operator = Operator::ALL[usize::from(operator) % Operator::ALL.len()];
+    let mut random = Random::of("", operator, seed.into());
+    damaged_log((log.format().id, &*log), clean, operator, &mut random, clean).0
+}
+
 /// Damages one log and recovers it.
 fn one(
     subject: &Subject,
@@ -182,11 +204,7 @@ fn one(
     let Read { log, places: want, .. } =
         read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
     let mut random = Random::of(&subject.name, operator, seed);
-    let lengths = length_fields(subject.format, &*log);
-    let (bytes, first) = match pages::pieces(&subject.bytes, operator, &mut random, other) {
-        Some(pieces) => pages::joined(&subject.bytes, &pieces),
-        None => damaged(&subject.bytes, operator, &mut random, &lengths, other),
-    };
+    let (bytes, first) = damaged_log((subject.format, &*log), &subject.bytes, operator, &mut random, other);
     let faults = log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity != Severity::Note);
     let intact = faults.map(|fault| fault.range.start).min();
     drop(log);

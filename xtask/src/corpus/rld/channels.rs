@@ -46,6 +46,10 @@ cases! {
         odd(single().with(|log| log.analog[0].scale = -31), "scale_refused");
     "link-to-nothing" [D11] "a link outside of the table" => linked(4, 99).note("table_implausible", 64);
     "link-to-analog" [D11] "a link to a channel that is not binary" => linked(4, 3);
+    "link-of-a-bit" [D11] "a binary channel with a link to one that is false: it has a value all the same" =>
+        plain().with(|log| log.binary[0].link = 1).blocks(2).with(|log| {
+            log.rows_mut().for_each(|row| row.words[0] = 0b101);
+        });
     "link-0-in-v2" [D2 D11] "links count from 1 there: 0 is nothing" => linked(2, 0).note("table_implausible", 64);
     "range-switches" [D12] "values out of range are null" =>
         plain().blocks(2).with(|log| {

@@ -48,6 +48,9 @@ cases! {
     "no-timestamp" [D15] "rows without time are kept" =>
         Log::new().topic("t:float x;uint16_t k;").note("no_timestamp")
             .each(0..5_u16, |log, i| log.row(0, values![f32::from(i), i]));
+    "no-timestamp+start-0" [D15] "rows without time in a log that starts at 0" =>
+        Log::starting(1, 0).flag_bits([0; 8], [0; 8], b"").topic("t:float x;uint16_t k;").note("no_timestamp")
+            .each(0..5_u16, |log, i| log.row(0, values![f32::from(i), i]));
     "no-timestamp+nested-timestamp" [D14 D15] "a nested timestamp gives the row no time" =>
         Log::new().format(WITH_TIME).topic("t:e e;").note("no_timestamp")
             .each(0..3, |log, i| log.row(0, values![values![time(i), 1.0]]));

@@ -1,0 +1,258 @@
+//! Cells of tables compared with the values of records.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    DurationNanosecondType, Float32Type, Float64Type, Int64Type, TimestampNanosecondType,
+};
+use arrow_array::{Array, RecordBatch, downcast_integer_array};
+use arrow_schema::{DataType, Schema, TimeUnit};
+use rovelog::Value;
+
+/// Maximum nesting of a value whose columns are compared: deeper types become flat columns.
+const DEPTH: usize = 20;
+
+/// Returns the nanoseconds of a time or a duration.
+fn nanos(value: &Value) -> Option<i64> {
+    let Value::Struct(fields) = value else { return None };
+    let [(sec_name, sec), (nsec_name, nsec)] = &fields[..] else { return None };
+    let part = |value: &Value| match value {
+        Value::Int(value, 32) => Some(*value),
+        Value::UInt(value, 32) => i64::try_from(*value).ok(),
+        _ => None,
+    };
+    let named = &**sec_name == "sec" && &**nsec_name == "nsec";
+    part(sec)?.checked_mul(1_000_000_000)?.checked_add(part(nsec)?).filter(|_| named)
+}
+
+/// Returns a list as text; nothing if its elements are nothing.
+fn list_of(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<_> = items.collect();
+    if items.iter().all(String::is_empty) { String::new() } else { format!("[{}]", items.join(", ")) }
+}
+
+/// Returns a struct as text, without fields that are nothing; nothing if there are no others.
+fn struct_of(fields: impl Iterator<Item = (String, String)>) -> String {
+    let fields = fields.filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}"));
+    let fields: Vec<_> = fields.collect();
+    if fields.is_empty() { String::new() } else { format!("{{{}}}", fields.join(", ")) }
+}
+
+/// Returns a value as text, in the form of [`cell`]. Floats are their bits, because NaN has many.
+fn text_of(value: &Value) -> String {
+    if let Some(nanos) = nanos(value) {
+        return nanos.to_string();
+    }
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(v) => v.to_string(),
+        Value::Int(v, _) => v.to_string(),
+        Value::UInt(v, _) => v.to_string(),
+        Value::F32(v) => format!("{:08x}", v.to_bits()),
+        Value::F64(v) => format!("{:016x}", v.to_bits()),
+        Value::Text(v) => format!("{v:?}"),
+        Value::Bytes(v) => format!("{v:x?}"),
+        Value::List(items) => list_of(items.iter().map(text_of)),
+        Value::Struct(fields) => {
+            struct_of(fields.iter().map(|(name, value)| (name.to_string(), text_of(value))))
+        }
+        other => panic!("a new kind of value: {other:?}"),
+    }
+}
+
+/// Returns an element of a column as text.
+fn cell(array: &dyn Array, row: usize) -> String {
+    if array.is_null(row) {
+        return "null".to_owned();
+    }
+    let list = |items: &dyn Array| list_of((0..items.len()).map(|at| cell(items, at)));
+    match array.data_type() {
+        DataType::Boolean => array.as_boolean().value(row).to_string(),
+        DataType::Float32 => format!("{:08x}", array.as_primitive::<Float32Type>().value(row).to_bits()),
+        DataType::Float64 => format!("{:016x}", array.as_primitive::<Float64Type>().value(row).to_bits()),
+        DataType::Utf8 => format!("{:?}", array.as_string::<i32>().value(row)),
+        DataType::Binary => format!("{:x?}", array.as_binary::<i32>().value(row)),
+        DataType::FixedSizeBinary(_) => format!("{:x?}", array.as_fixed_size_binary().value(row)),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            array.as_primitive::<TimestampNanosecondType>().value(row).to_string()
+        }
+        DataType::Duration(_) => array.as_primitive::<DurationNanosecondType>().value(row).to_string(),
+        DataType::List(_) => list(&array.as_list::<i32>().value(row)),
+        DataType::FixedSizeList(..) => list(&array.as_fixed_size_list().value(row)),
+        DataType::Struct(fields) => {
+            let columns = array.as_struct().columns();
+            let fields = fields.iter().zip(columns);
+            struct_of(fields.map(|(field, array)| (field.name().clone(), cell(array, row))))
+        }
+        _ => downcast_integer_array!(
+            array => array.value(row).to_string(),
+            other => panic!("a column of type {other}"),
+        ),
+    }
+}
+
+/// Returns the nesting of a value.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Struct(fields) => 1 + fields.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Returns a value as columns have it: text that is not UTF-8 has replacements there, and is bytes in
+/// values.
+fn with_text(data_type: &DataType, value: &Value) -> Value {
+    match (data_type, value) {
+        (DataType::Utf8, Value::Bytes(bytes)) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        (DataType::List(item) | DataType::FixedSizeList(item, _), Value::List(values)) => {
+            Value::List(values.iter().map(|value| with_text(item.data_type(), value)).collect())
+        }
+        (DataType::Struct(fields), Value::Struct(values)) => {
+            let values = fields.iter().zip(values);
+            Value::record(
+                values.map(|(field, (name, value))| (name.clone(), with_text(field.data_type(), value))),
+            )
+        }
+        _ => value.clone(),
+    }
+}
+
+/// Returns the value of a record as columns with this schema have it.
+pub(crate) fn as_columns(value: &Value, schema: &Schema) -> Value {
+    let Value::Struct(values) = value else { return value.clone() };
+    Value::record(values.iter().map(|(name, value)| {
+        let field = schema.fields().iter().skip(1).find(|field| field.name() == &**name);
+        (name.clone(), field.map_or_else(|| value.clone(), |field| with_text(field.data_type(), value)))
+    }))
+}
+
+/// A row: its time, and the value of its record.
+pub(crate) type Row = (Option<i64>, Value);
+
+/// Checks a table that was read from a file: its first columns are `t_ns` and `time`, then come the
+/// fields. Fields that hold no value may be left out. Tables `with_more` have other columns too:
+/// fields are found by their names.
+pub(crate) fn check_table(table: &RecordBatch, rows: &[Row], with_more: bool) {
+    assert_eq!(table.num_rows(), rows.len(), "rows of the table");
+    let times = table.column(0).as_primitive::<Int64Type>();
+    for (row, (time, value)) in rows.iter().enumerate() {
+        assert_eq!(times.is_valid(row).then(|| times.value(row)), *time, "t_ns of row {row}");
+        let Value::Struct(fields) = value else { panic!("a record is a struct") };
+        if depth(value) > DEPTH {
+            continue;
+        }
+        if with_more {
+            for (name, value) in fields {
+                if let Some(column) = table.column_by_name(name) {
+                    assert_eq!(cell(column, row), text_of(value), "{name} of row {row}");
+                }
+            }
+            continue;
+        }
+        let holds = |text: &String| !text.is_empty();
+        let want: Vec<_> = fields.iter().map(|(_, value)| text_of(value)).filter(holds).collect();
+        let columns = table.columns()[2..].iter().map(|column| cell(column, row));
+        assert_eq!(columns.filter(holds).collect::<Vec<_>>(), want, "row {row}");
+    }
+}
+
+/// A cell that CSV should have.
+enum Cell {
+    /// This text.
+    Text(String),
+    /// A number that parses to these bits.
+    F32(u32),
+    F64(u64),
+    /// A date.
+    Date,
+}
+
+impl Cell {
+    fn is(&self, text: &str) -> bool {
+        match self {
+            Self::Text(want) => text == want,
+            Self::F32(bits) if f32::from_bits(*bits).is_nan() => text == "NaN",
+            Self::F64(bits) if f64::from_bits(*bits).is_nan() => text == "NaN",
+            Self::F32(bits) => text.parse::<f32>().is_ok_and(|value| value.to_bits() == *bits),
+            Self::F64(bits) => text.parse::<f64>().is_ok_and(|value| value.to_bits() == *bits),
+            Self::Date => text.ends_with('Z'),
+        }
+    }
+}
+
+/// Returns a value with times in the form of CSV: whole seconds, and nanoseconds below one.
+fn normal(value: &Value) -> Value {
+    if let Some(nanos) = nanos(value) {
+        let sec = Value::Int(nanos.div_euclid(1_000_000_000), 32);
+        return Value::record([("sec", sec), ("nsec", Value::Int(nanos.rem_euclid(1_000_000_000), 32))]);
+    }
+    match value {
+        Value::List(items) => Value::List(items.iter().map(normal).collect()),
+        Value::Struct(fields) => {
+            Value::Struct(fields.iter().map(|(name, value)| (name.clone(), normal(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Adds the cells of a value of this type.
+fn cells(data_type: &DataType, value: &Value, found: &mut Vec<Cell>) {
+    match (data_type, value) {
+        (DataType::Struct(fields), Value::Struct(values)) => {
+            assert_eq!(fields.len(), values.len());
+            for (field, (_, value)) in fields.iter().zip(values) {
+                cells(field.data_type(), value, found);
+            }
+        }
+        (DataType::FixedSizeList(item, _), Value::List(values)) => {
+            for value in values {
+                cells(item.data_type(), value, found);
+            }
+        }
+        (DataType::List(_), value) => found.push(Cell::Text(normal(value).to_json())),
+        // CSV has no place for them, and reports them.
+        (DataType::Binary | DataType::FixedSizeBinary(_), _) => {}
+        (DataType::Timestamp(..), _) => found.push(Cell::Date),
+        (_, Value::F32(value)) => found.push(Cell::F32(value.to_bits())),
+        (_, Value::F64(value)) => found.push(Cell::F64(value.to_bits())),
+        (_, Value::Text(text)) => found.push(Cell::Text(text.clone())),
+        (_, Value::Null) => found.push(Cell::Text(String::new())),
+        (_, value) => found.push(Cell::Text(text_of(value))),
+    }
+}
+
+/// Checks a CSV file of a topic with this schema: two columns of times, then the leaves of the
+/// fields. A table may have more columns, as for [`check_table`].
+pub(crate) fn check_csv(text: &[u8], schema: &Schema, rows: &[Row], with_more: bool) {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);
+    let mut lines = reader.records().map(|line| line.expect("lines of one width"));
+    let head = lines.next().expect("a first line");
+    assert_eq!((&head[0], &head[1]), ("time", "t_ns"));
+    for (row, (time, value)) in rows.iter().enumerate() {
+        let line = lines.next().expect("a line for each record");
+        assert_eq!(&line[1], time.map_or(String::new(), |time| time.to_string()), "t_ns of row {row}");
+        let Value::Struct(fields) = value else { panic!("a record is a struct") };
+        let mut want = Vec::new();
+        if with_more {
+            for (name, value) in fields {
+                // Cells of plain fields; others have several columns.
+                let Ok(field) = schema.field_with_name(name) else { continue };
+                let at = head.iter().position(|column| column == &**name);
+                cells(field.data_type(), value, &mut want);
+                if let (Some(at), [cell]) = (at, &want[..]) {
+                    assert!(cell.is(&line[at]), "row {row}, {name}: {:?} for {value:?}", &line[at]);
+                }
+                want.clear();
+            }
+            continue;
+        }
+        for (field, (_, value)) in schema.fields().iter().skip(1).zip(fields) {
+            cells(field.data_type(), value, &mut want);
+        }
+        assert_eq!(line.len(), 2 + want.len(), "cells of row {row}: {head:?}");
+        for (at, (cell, text)) in want.iter().zip(line.iter().skip(2)).enumerate() {
+            assert!(cell.is(text), "row {row}, {}: {text:?} for {value:?}", &head[at + 2]);
+        }
+    }
+    assert!(lines.next().is_none(), "more lines than records");
+}
