@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use rovelog::{LogReader, Select, Topic, Value};
 
 use super::section::{Line, Number, Section};
-use crate::context::Context;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::when::Window;
 
 /// Running statistics of a field by Welford's method, which avoids cancellation.
@@ -91,16 +91,16 @@ pub(in crate::commands) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],
     window: Window,
-    context: &Context,
+    progress: &Progress,
 ) -> Result<Section, Failure> {
-    context.progress.start(Some(log.info().size));
+    progress.start(Some(log.info().size));
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
     let mut fields: Vec<Fields> = Vec::new();
     fields.resize_with(log.topics().len(), Default::default);
     for record in log.records(&select) {
         let record = record?;
-        context.progress.at(record.offset);
+        progress.at(record.offset);
         let fields = &mut fields[record.topic.id.index()];
         let mut next = 0;
         record.value()?.flatten(&mut |name, value| {
