@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(of(&["/d/1/x.ulg", "/d/2/x.ulg"]).unwrap(), ["1_x", "2_x"]);
         assert_eq!(of(&["1/a/x.ulg", "2/a/X.ulg"]).unwrap(), ["1_a_x", "2_a_X"]);
         // A log has the name that another one would get.
-        assert_eq!(of(&["a/x.ulg", "b/x.ulg", "c/a_x.ulg"]).unwrap(), ["a_x.ulg", "b_x", "c_a_x"]);
+        assert_eq!(of(&["a/x.ulg", "b/x.ulg", "c/a_x.ulg"]).unwrap(), ["a_x.ulg", "b_x", "c_a_x.ulg"]);
     }
 
     #[test]

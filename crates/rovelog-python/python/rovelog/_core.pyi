@@ -211,7 +211,15 @@ def export_records(
     options: ExportOptions,
 ) -> tuple[int, list[Lost]]: ...
 def export_logger_csv(reader: Reader, out: str | PathLike[str], dates: bool) -> tuple[int, list[Lost]]: ...
-def diff(a: Reader, b: Reader, counts: bool, calibration: bool) -> str: ...
+def diff(
+    a: Reader,
+    b: Reader,
+    counts: bool,
+    calibration: bool,
+    stats: bool = False,
+    fields: Sequence[str] = ...,
+    topics: Sequence[str] = ...,
+) -> str: ...
 def ulog_parameters(
     reader: Reader,
 ) -> tuple[dict[str, int | float], list[tuple[int | None, str, int | float]], dict[str, int | float], dict[str, int | float]]: ...

@@ -76,7 +76,7 @@ def open(
     opening = _again.opening(f, names, format, types, max_unpacked, msgs, storage_options, max_bytes, given)
     reader = _source.reader(f, format, types, max_unpacked, msgs, storage_options, max_bytes, given)
     log = Log(reader, names, opening)
-    if given is not None and log.info.clock == "utc":
+    if given is not None and log.info.clock == "unix":
         raise UnsupportedError("the clock of the log is UTC", format=log.format, path=log.path, next="leave out utc_start")
     log._types = [os.fspath(extra) for extra in (types, msgs) if extra is not None]
     if strict and log.info.loss is not None:
