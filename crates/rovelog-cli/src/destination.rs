@@ -34,6 +34,11 @@ impl OutputArgs {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
 
+    /// Returns the options of files.
+    pub(crate) fn args(&self) -> OutArgs {
+        self.out
+    }
+
     /// Returns the name for machine formats.
     pub(crate) fn name(&self) -> String {
         self.path().unwrap_or(Path::new("-")).to_string_lossy().into_owned()

@@ -45,6 +45,11 @@ impl LogArgs {
     pub(crate) fn each(&self, context: &Context, each: impl FnMut(&Input) -> Outcome) -> Outcome {
         Input::each(&Input::all(&self.files)?, context, each)
     }
+
+    /// Returns the arguments.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.files
+    }
 }
 
 /// An input file.
@@ -309,6 +314,26 @@ pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     let (logs, names): (Vec<_>, Vec<_>) = words.iter().partition(is_log);
     let names = names.into_iter().map(|name| name.to_string_lossy().into_owned());
     (logs.into_iter().cloned().collect(), names.collect())
+}
+
+/// Splits arguments into logs and signals: the first is a log. Any other one is if it is an address, a
+/// file, a folder by its slash, or ends like a log.
+pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) {
+    let is_log = |word: &str| {
+        let path = Path::new(word);
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        let mut known = rovelog::FORMATS.iter().flat_map(|format| format.extensions);
+        let ends_like_a_log = extension.is_some_and(|extension| {
+            // Velocities are called `vel`, too.
+            known.any(|known| *known == extension)
+                && (extension != "vel" || rovelog_scale::find(&[word]).is_ok())
+        });
+        let is_folder = word.contains('/') && path.is_dir();
+        rovelog::is_address(path) || path.is_file() || is_folder || ends_like_a_log
+    };
+    let others = words.iter().skip(1);
+    let (logs, signals): (Vec<_>, Vec<_>) = others.cloned().partition(|word| is_log(word));
+    (words.iter().take(1).cloned().chain(logs).map(PathBuf::from).collect(), signals)
 }
 
 /// Returns whether a path is a folder, or a pattern and no file; of an address, whether it is that of

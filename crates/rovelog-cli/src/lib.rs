@@ -23,6 +23,7 @@ mod not_built_in;
 mod notices;
 mod outfile;
 mod output;
+mod outputs;
 mod parts;
 mod progress;
 mod records;
@@ -44,7 +45,7 @@ use std::ffi::OsString;
 
 use clap::CommandFactory as _;
 
-pub use commands::diff::{Ignored, diff};
+pub use commands::diff::{DiffOptions, NoDiff, diff};
 pub use interpreter::runs_in;
 
 /// Runs the command line with `args`, the program's name first. Returns the exit code.

@@ -143,6 +143,12 @@ impl<'a> ProblemDoc<'a> {
             message: &problem.message,
         }
     }
+
+    /// Returns the cells of a row of CSV.
+    pub(crate) fn cells(self) -> [String; 6] {
+        let Self { code, name, severity, start, end, message } = self;
+        [code.to_owned(), name.to_owned(), severity.to_owned(), start, end, message.to_owned()]
+    }
 }
 
 /// Format-specific facts as one object in their own order.

@@ -75,6 +75,11 @@ impl LastBeforeArgs {
 }
 
 impl TopicArgs {
+    /// Returns the selection of topics with these exact names; all if there are none.
+    pub(crate) fn named(topics: &[String]) -> Self {
+        Self { topics: topics.to_vec(), ..Self::default() }
+    }
+
     /// Returns whether no topic was selected or excluded.
     pub(crate) fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty() && self.topics.is_empty()
@@ -204,6 +209,12 @@ impl Keep {
 }
 
 impl FieldArgs {
+    /// Returns the selection of these fields and expressions; all fields if there are none.
+    pub(crate) fn named(fields: &[String]) -> Result<Self, Failure> {
+        let lists = fields.iter().map(|field| FieldList::new(field).map_err(Failure::usage));
+        Ok(Self { fields: lists.collect::<Result<_, _>>()? })
+    }
+
     /// Returns the selected leaves of a topic's records; `None` if no field is selected.
     pub(crate) fn keep(&self, topic: &Topic) -> Option<Keep> {
         if self.fields.is_empty() {

@@ -25,6 +25,16 @@ runs! {
         "export one-topic+multi-id.ulg --to csv --on t --join t/1 --method nearest --tolerance 1ms",
         "export one-topic+multi-id.ulg --to csv --every 5ms --join t --method linear",
         "export one-topic+multi-id.ulg --to csv --on t --join t/1 --fields 'x,sum=t.x+t/1.x'";
+    compared_signals:
+        "diff one-topic.ulg one-topic+multi-id.ulg --fields 'x,double=2*x,norm(x)'",
+        "diff one-topic.ulg one-topic+multi-id.ulg --topics t/0 --fields 'derivative(x)' -f json",
+        "diff one-topic.ulg one-topic+multi-id.ulg --fields x -f csv",
+        "diff one-topic.ulg one-topic+multi-id.ulg --topics t/0 --fields x^2 -f ndjson",
+        "diff one-topic.ulg one-topic.ulg --fields x",
+        "diff one-topic.ulg one-topic+multi-id.ulg --fields zzz",
+        "diff one-topic.ulg one-topic+multi-id.ulg --topics nothing",
+        "diff parameters+changes.ulg default-parameters.ulg -f csv",
+        "diff format-redefined.ulg format-repeated.ulg -f csv";
     refused_signals:
         "cat one-topic.ulg --fields 'norm(z)'",
         "cat one-topic.ulg --fields z",
@@ -43,6 +53,7 @@ runs! {
 runs! {
     in "rld";
     signals_rld:
+        "diff v4.rld v4.rld --fields 'V1,I1,P=V1*I1'",
         "cat v4.rld --fields 'V1,I1,P=V1*I1' -E +5ms",
         "export v4.rld --to csv --fields 'I1L,I1H,I1,E=integral(V1*I1)' -E +5ms",
         "stats v4.rld --fields 'V1*I1'",
@@ -54,6 +65,7 @@ runs! {
 runs! {
     in "rosbag";
     signals_rosbag:
+        "diff robot.bag robot.bag --fields 'latitude,deg(rad(longitude))'",
         "cat robot.bag --topics /fix --fields 'latitude,deg(rad(longitude))'",
         "export robot.bag --to csv --on /fix --join /camera --fields 'latitude,north=latitude-48'",
         "events robot.bag 'latitude > 0' '/fix.header.seq changes'",
@@ -63,6 +75,7 @@ runs! {
 runs! {
     in "vel";
     signals_vel:
+        "diff pose-wxyz.vel pose-wxyz.vel --fields 'roll,deg(yaw)'",
         "cat pose-wxyz.vel --topics RobotPoseM --fields 'roll,yaw' -f csv",
         "export pose-wxyz.vel --to csv --topics RobotPoseM --fields 'qw,yaw,deg(pitch)'",
         "events gps-degrees.vel 'in(GPSDataM.speed, m/s) > 1' 'GPSDataM.course > 90'",

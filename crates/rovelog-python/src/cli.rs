@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use rovelog_cli::Ignored;
+use rovelog_cli::{DiffOptions, NoDiff};
 
 use crate::errors::{self, Raise};
 use crate::reader::Reader;
+use crate::words::in_python;
 
 /// Runs the command line. Returns the exit code.
 #[pyfunction]
@@ -21,20 +22,34 @@ pub(crate) fn main(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
 
 /// Returns the differences of two logs as the JSON document of the command `diff`.
 #[pyfunction]
+#[pyo3(signature = (a, b, counts, calibration, stats=false, fields=Vec::new(), topics=Vec::new()))]
+#[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
 pub(crate) fn diff(
     py: Python<'_>,
     a: &Reader,
     b: &Reader,
     counts: bool,
     calibration: bool,
+    stats: bool,
+    fields: Vec<String>,
+    topics: Vec<String>,
 ) -> PyResult<String> {
     let name = |reader: &Reader| reader.origin.path.clone().unwrap_or_else(|| "-".to_owned());
     let (name_a, name_b) = (name(a), name(b));
-    let ignored = Ignored { counts, calibration };
+    let options =
+        DiffOptions { ignore_counts: counts, ignore_calibration: calibration, stats, fields, topics };
     let (log_a, log_b) = (a.all(py)?, b.all(py)?);
     let document = a.origin.checked(py, || {
-        let work = || rovelog_cli::diff((&name_a, log_a), (&name_b, log_b), ignored);
+        let work = || rovelog_cli::diff((&name_a, log_a), (&name_b, log_b), &options);
         b.origin.checked(py, || errors::run(py, work))
     })?;
-    document.map_err(|error| Raise::new("RovelogError", error.to_string()).raise(py))
+    document.map_err(|NoDiff { is_usage, cause, next, file }| {
+        let file = file.map(|file| file.to_string_lossy().into_owned());
+        let class = if is_usage { "FieldNotFound" } else { "RovelogError" };
+        let raise = Raise::new(class, cause).at(file.as_deref().filter(|file| *file != "-"));
+        match next {
+            Some(next) => raise.next(in_python(&next)).raise(py),
+            None => raise.raise(py),
+        }
+    })
 }

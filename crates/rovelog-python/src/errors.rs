@@ -10,6 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rovelog::{Error, ErrorKind, Result};
+use rovelog_export::ExportError;
 use rovelog_remote::RemoteError;
 
 use crate::words::in_python;
@@ -101,6 +102,11 @@ impl<'a> Raise<'a> {
         self
     }
 
+    pub(crate) fn at(mut self, path: Option<&'a str>) -> Self {
+        self.path = path;
+        self
+    }
+
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         match self.build(py) {
             Ok(error) | Err(error) => error,
@@ -121,6 +127,14 @@ impl<'a> Raise<'a> {
 /// Converts an Arrow error to the library's; `format` is the log's.
 pub(crate) fn of_arrow(format: &'static str) -> impl Fn(ArrowError) -> Error {
     move |error| Error::new(format, ErrorKind::InvalidArgument, None, error)
+}
+
+/// Converts an error of an export to the library's; `format` is the log's.
+pub(crate) fn of_export(format: &'static str) -> impl Fn(ExportError) -> Error {
+    move |error| match error {
+        ExportError::Log(error) => error,
+        other => Error::new(format, ErrorKind::InvalidArgument, None, other),
+    }
 }
 
 /// Wraps the exception of a signal handler as an error of the library.

@@ -17,18 +17,19 @@ use rovelog::{
     TopicId,
 };
 use rovelog_export::ExportError;
+use rovelog_export::signal::{Extended, NoSignal, Pattern, Signal, Signals, derived_fields};
 use rovelog_remote::RemoteFile;
 
-use crate::errors::{self, Raise, of_arrow};
+use crate::errors::{self, Raise, of_arrow, of_export};
 use crate::origin::Origin;
 use crate::records::Messages;
 use crate::remote::{self, FileObject, Parts};
-use crate::select::Shape;
+use crate::select::{self, Shape};
 use crate::stream::{self, TopicStream};
 use crate::table::{self, Batches, Table};
 use crate::values::to_python;
 use crate::words::in_python;
-use crate::{output, ulog, vel};
+use crate::{output, signal, ulog, vel};
 
 /// Returns the built-in formats: id, name, description.
 #[pyfunction]
@@ -68,9 +69,18 @@ impl Window {
     }
 }
 
-/// Selected part of a topic: fields or parts of them, and a window.
+/// Selected part of a topic: fields or parts of them, a window, and signals of its fields.
 #[derive(Clone, FromPyObject)]
-struct Part(Option<Vec<String>>, Window);
+struct Part(Option<Vec<String>>, Window, Vec<String>);
+
+/// Selected part of a topic, as its records are read for it.
+struct Wanted {
+    shape: Shape,
+    /// What the format's reader must decode for the fields.
+    select: Select,
+    /// The signals, whose columns come after the fields.
+    signals: Vec<Signal>,
+}
 
 impl Reader {
     pub(crate) fn new(log: AnyLog, origin: Origin, memory: Option<Bytes>) -> Self {
@@ -121,22 +131,26 @@ impl Reader {
         Shape::new(paths, unix.map(|time| time.nanos))
     }
 
-    /// Returns the shape of columns, and the selection that the format's reader must decode for it.
-    fn part(&self, topic: &Topic, part: Part) -> (Shape, Select) {
-        let Part(paths, window) = part;
+    /// Returns what is to be read for a part of a topic.
+    fn part(&self, py: Python<'_>, topic: &Topic, part: Part) -> PyResult<Wanted> {
+        let Part(paths, window, texts) = part;
         let shape = self.shape(paths, topic.first);
         let mut select = window.of(Select::topic(&topic.name));
         select.fields = shape.fields();
-        (shape, select)
+        let found = Signals::among(&**self.log, &[topic]);
+        let signals = texts.iter().map(|text| found.find(text));
+        let signals: std::result::Result<Vec<_>, NoSignal> = signals.collect();
+        let signals = signals.map_err(|error| signal::missing(self, py, error))?.concat();
+        Ok(Wanted { shape, select, signals })
     }
 
     fn topic_stream(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<TopicStream> {
         let topic = self.topic(py, topic)?;
-        let (shape, select) = self.part(topic, part);
+        let Wanted { shape, select, signals } = self.part(py, topic, part)?;
         let watch = self.origin.watch.clone();
         let log = self.with(py, &select)?;
         let id = same(py, &log, topic)?;
-        self.run(py, || TopicStream::new((log, watch), id, shape, &select))
+        self.run(py, || TopicStream::new((log, watch), id, shape, (&select, &signals)))
     }
 
     /// Returns the log with all that the selected records need.
@@ -188,6 +202,7 @@ fn options(
     types: Option<PathBuf>,
     max_unpacked: Option<u64>,
     msgs: Option<PathBuf>,
+    utc_start: Option<i64>,
 ) -> PyResult<ReadOptions> {
     let mut options = vel::declaring(py, types)?;
     if let Some(path) = msgs {
@@ -196,6 +211,7 @@ fn options(
         })?;
     }
     options.limits.unpacked = max_unpacked.unwrap_or(options.limits.unpacked);
+    options.utc_start = utc_start;
     Ok(options)
 }
 
@@ -203,9 +219,11 @@ fn options(
 impl Reader {
     /// Opens a file; `format` is an id, or `None` to detect it. With `alone`, companion files of
     /// the log are not opened. `types` is a file that declares message types, `max_unpacked` the
-    /// maximum size of a decompressed file in bytes.
+    /// maximum size of a decompressed file in bytes, `utc_start` the Unix time of the start in
+    /// nanoseconds.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None, msgs=None))]
+    #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None, msgs=None, utc_start=None))]
+    #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -214,9 +232,10 @@ impl Reader {
         types: Option<PathBuf>,
         max_unpacked: Option<u64>,
         msgs: Option<PathBuf>,
+        utc_start: Option<i64>,
     ) -> PyResult<Self> {
         let name = path.to_string_lossy().into_owned();
-        let mut options = options(py, types, max_unpacked, msgs)?;
+        let mut options = options(py, types, max_unpacked, msgs, utc_start)?;
         options.alone = alone;
         let open = || rovelog::open_watched(&path, format.as_deref(), &options);
         let (log, watch) = errors::run_on(py, Some(&name), open)?;
@@ -225,7 +244,8 @@ impl Reader {
 
     /// Opens a log in memory, without copying it.
     #[staticmethod]
-    #[pyo3(signature = (data, format=None, name=None, types=None, max_unpacked=None, msgs=None))]
+    #[pyo3(signature = (data, format=None, name=None, types=None, max_unpacked=None, msgs=None, utc_start=None))]
+    #[expect(clippy::too_many_arguments, reason = "those of `open`")]
     fn from_bytes(
         py: Python<'_>,
         data: PyBackedBytes,
@@ -234,8 +254,9 @@ impl Reader {
         types: Option<PathBuf>,
         max_unpacked: Option<u64>,
         msgs: Option<PathBuf>,
+        utc_start: Option<i64>,
     ) -> PyResult<Self> {
-        let (bytes, options) = (Bytes::from_owner(data), options(py, types, max_unpacked, msgs)?);
+        let (bytes, options) = (Bytes::from_owner(data), options(py, types, max_unpacked, msgs, utc_start)?);
         let memory = Some(bytes.clone());
         let open = || rovelog::from_bytes_as(format.as_deref(), bytes, &options);
         let log = errors::run_on(py, name.as_deref(), open)?;
@@ -245,7 +266,7 @@ impl Reader {
     /// Opens a log by ranges: one at an address, or one that a file object reads, which has a
     /// name. `storage` has credentials and settings of the store, `max_bytes` limits what is moved.
     #[staticmethod]
-    #[pyo3(signature = (source, name=None, format=None, types=None, max_unpacked=None, msgs=None, storage=Vec::new(), max_bytes=None))]
+    #[pyo3(signature = (source, name=None, format=None, types=None, max_unpacked=None, msgs=None, storage=Vec::new(), max_bytes=None, utc_start=None))]
     #[expect(clippy::too_many_arguments, reason = "those of `open`")]
     fn remote(
         py: Python<'_>,
@@ -257,8 +278,9 @@ impl Reader {
         msgs: Option<PathBuf>,
         storage: Vec<(String, String)>,
         max_bytes: Option<u64>,
+        utc_start: Option<i64>,
     ) -> PyResult<Self> {
-        let options = options(py, types, max_unpacked, msgs)?;
+        let options = options(py, types, max_unpacked, msgs, utc_start)?;
         let address = source.extract::<String>().ok();
         let shown = name.clone();
         let object = if address.is_some() { None } else { Some(FileObject::new(&source)?) };
@@ -375,6 +397,39 @@ impl Reader {
         }
     }
 
+    /// Returns the names of what is derived of a topic's fields: `q.roll`.
+    fn derived(&self, py: Python<'_>, topic: usize) -> PyResult<Vec<String>> {
+        let topic = self.topic(py, topic)?;
+        self.run(py, || Ok(derived_fields(&**self.log, topic)))
+    }
+
+    /// Returns what a text means that is not the path of a field: the paths of fields that a pattern
+    /// matches, and signals, each with the name of its column; `None` if it means nothing.
+    fn resolve(&self, py: Python<'_>, topic: usize, text: &str) -> PyResult<Option<Resolved>> {
+        let topic = self.topic(py, topic)?;
+        if let Ok(pattern) = Pattern::new(text) {
+            let schema = self.run(py, || Ok(self.log.own(topic)?.columns(&Select::all())?.schema()))?;
+            let short = topic.name.strip_suffix("/0").unwrap_or(&topic.name);
+            let fields = select::matching(&schema, short, &pattern);
+            if !fields.is_empty() {
+                return Ok(Some((fields, Vec::new())));
+            }
+        }
+        let error = match Signals::among(&**self.log, &[topic]).find(text) {
+            Ok(signals) => return Ok(Some(resolved(topic, text, &signals))),
+            Err(error) => error,
+        };
+        if Signals::new(&**self.log).find(text).is_ok() {
+            let raise = Raise::new("FieldNotFound", format!("{text} is not of topic {} alone", topic.name));
+            let raise = raise.of(self.log.format().id, self.origin.path());
+            return Err(raise.next(format!("ask the log for it: log.signals({text:?})")).raise(py));
+        }
+        if text.contains(['(', '+', '-', ' ', '=']) {
+            return Err(signal::missing(self, py, error));
+        }
+        Ok(None)
+    }
+
     /// Returns the definition of a topic's type as stored in the log.
     fn definition(&self, py: Python<'_>, topic: usize) -> PyResult<Option<String>> {
         let topic = self.topic(py, topic)?;
@@ -450,17 +505,22 @@ impl Reader {
     /// Returns a topic's columns in memory.
     fn table(&self, py: Python<'_>, topic: usize, part: Part) -> PyResult<Table> {
         let known = self.topic(py, topic)?;
-        let (shape, select) = self.part(known, part);
+        let Wanted { shape, select, signals } = self.part(py, known, part)?;
         let large = known.bytes > LARGE || !known.bytes_known;
         let log = self.with(py, &select)?;
         let id = same(py, &log, known)?;
         let work = move || {
-            let topic = &log.topics()[id.index()];
-            let batch = match ulog::table(&log, topic, &select)? {
+            let (topic, format) = (&log.topics()[id.index()], log.format().id);
+            let mut further = stream::extended(&log, id, &select, &signals)?;
+            let read = Extended::reads(&signals, &select);
+            let mut batch = match ulog::table(&log, topic, &read)? {
                 Some(batch) => batch,
-                None => table::joined(log.format().id, log.own(topic)?.columns(&select)?)?,
+                None => table::joined(format, log.own(topic)?.columns(&read)?)?,
             };
-            shape.apply(&batch).map_err(of_arrow(log.format().id))
+            if let Some(further) = &mut further {
+                batch = further.extend(&batch).map_err(of_export(format))?;
+            }
+            shape.with(further.as_ref()).apply(&batch).map_err(of_arrow(format))
         };
         let batch = if large {
             let outcome = self.origin.checked(py, || errors::run_aside(py, work))?;
@@ -487,16 +547,16 @@ impl Reader {
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let batches = self.topic_stream(py, topic, part.clone())?;
-        let Part(None, window) = part else {
+        let Part(None, window, _) = part else {
             return stream::capsule(py, Box::new(batches), requested_schema);
         };
         let Some(names) = stream::subset(&batches.schema(), requested_schema.as_ref())? else {
             return stream::capsule(py, Box::new(batches), requested_schema);
         };
         // Times are columns without being fields.
-        let times = self.topic_stream(py, topic, Part(Some(Vec::new()), window))?.schema();
+        let times = self.topic_stream(py, topic, Part(Some(Vec::new()), window, Vec::new()))?.schema();
         let fields = names.iter().filter(|name| times.column_with_name(name).is_none()).cloned().collect();
-        let decoded = self.topic_stream(py, topic, Part(Some(fields), window))?;
+        let decoded = self.topic_stream(py, topic, Part(Some(fields), window, Vec::new()))?;
         let projected = stream::Projected::new(decoded, &names)
             .map_err(|error| self.raise(py, &of_arrow(self.log.format().id)(error)))?;
         stream::capsule(py, Box::new(projected), requested_schema)
@@ -563,6 +623,24 @@ impl Reader {
         dict.set_item("bytes", sliced.bytes)?;
         Ok(dict)
     }
+}
+
+/// Fields, and signals with the names of their columns: name, then signal.
+type Resolved = (Vec<String>, Vec<(String, String)>);
+
+/// Returns what `text` names in a topic.
+fn resolved(topic: &Topic, text: &str, signals: &[Signal]) -> Resolved {
+    let (mut fields, mut further) = (Vec::new(), Vec::new());
+    for signal in signals {
+        let name = signal.name_in(&topic.name).to_owned();
+        match signal.field() {
+            Some((_, field)) if signals.len() > 1 || !text.contains('=') => fields.push(field.to_owned()),
+            // `{q.roll,q.yaw}` names two, each of which has a name.
+            _ if signals.len() > 1 => further.push((name.clone(), name)),
+            _ => further.push((name, text.to_owned())),
+        }
+    }
+    (fields, further)
 }
 
 fn fields<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyList>> {

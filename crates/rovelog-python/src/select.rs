@@ -7,6 +7,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use rovelog::core::select::Names;
+use rovelog_export::signal::{Extended, Pattern};
 
 /// Name of the column with Unix times.
 const TIME: &str = "time";
@@ -38,6 +39,14 @@ pub(crate) fn steps(path: &str) -> impl Iterator<Item = Option<Step<'_>>> {
 impl Shape {
     pub(crate) fn new(paths: Option<Vec<String>>, offset: Option<i64>) -> Self {
         Self { paths, offset }
+    }
+
+    /// Returns the shape with the columns of signals after the selected fields.
+    pub(crate) fn with(mut self, further: Option<&Extended>) -> Self {
+        if let (Some(paths), Some(further)) = (&mut self.paths, further) {
+            paths.extend(further.names().map(str::to_owned));
+        }
+        self
     }
 
     /// Returns the names that the format's reader must decode: those of the paths, without
@@ -88,6 +97,36 @@ impl Shape {
     }
 }
 
+/// Returns the fields of `schema` and the parts of them that a pattern matches, each whole; `topic` may be
+/// before their names.
+pub(crate) fn matching(schema: &Schema, topic: &str, pattern: &Pattern) -> Vec<String> {
+    let mut found = Vec::new();
+    for field in schema.fields().iter().skip(1) {
+        matching_in(field.name(), field.data_type(), topic, pattern, &mut found);
+    }
+    found
+}
+
+fn matching_in(path: &str, ty: &DataType, topic: &str, pattern: &Pattern, found: &mut Vec<String>) {
+    if pattern.matches(path) || pattern.matches(&format!("{topic}.{path}")) {
+        return found.push(path.to_owned());
+    }
+    match ty {
+        DataType::Struct(fields) => {
+            for field in fields {
+                let path = format!("{path}.{}", field.name());
+                matching_in(&path, field.data_type(), topic, pattern, found);
+            }
+        }
+        DataType::FixedSizeList(item, size) => {
+            for element in 0..*size {
+                matching_in(&format!("{path}[{element}]"), item.data_type(), topic, pattern, found);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Returns the Unix times of rows. Without an offset nothing is copied.
 fn wall(t_ns: &ArrayRef, offset: i64) -> ArrayRef {
     let t_ns = t_ns.as_primitive::<Int64Type>();
@@ -107,6 +146,10 @@ fn wall(t_ns: &ArrayRef, offset: i64) -> ArrayRef {
 fn part(batch: &RecordBatch, path: &str) -> Result<(FieldRef, ArrayRef), ArrowError> {
     let missing = || ArrowError::InvalidArgumentError(format!("there is no field {path}"));
     let schema = batch.schema();
+    // The column of a signal may have any name.
+    if let Some((index, field)) = schema.column_with_name(path) {
+        return Ok((Arc::new(field.clone()), Arc::clone(batch.column(index))));
+    }
     let mut steps = steps(path);
     let Some(Some(Step::Field(name))) = steps.next() else { return Err(missing()) };
     let (index, field) = schema.column_with_name(name).ok_or_else(missing)?;

@@ -9,23 +9,16 @@ use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use rovelog::core::columns::TIME_COLUMN;
-use rovelog::{Error, ErrorKind, Result, Select, Topic};
+use rovelog::{Result, Select, Topic};
 use rovelog_export::ExportError;
 use rovelog_export::signal::{Base, Condition, JoinOptions, Method, NoSignal, Signal, Signals, Stream, join};
 use rovelog_export::table::free_name;
 
-use crate::errors::{self, Raise, of_arrow};
+use crate::errors::{self, Raise, of_arrow, of_export};
 use crate::reader::{Reader, Window};
 use crate::table::Table;
 
-fn of_export(format: &'static str) -> impl Fn(ExportError) -> Error {
-    move |error| match error {
-        ExportError::Log(error) => error,
-        other => Error::new(format, ErrorKind::InvalidArgument, None, other),
-    }
-}
-
-fn missing(reader: &Reader, py: Python<'_>, error: NoSignal) -> PyErr {
+pub(crate) fn missing(reader: &Reader, py: Python<'_>, error: NoSignal) -> PyErr {
     let raise = Raise::new("FieldNotFound", error.cause).of(reader.log.format().id, reader.origin.path());
     let raise = if error.next.is_empty() { raise } else { raise.next(error.next) };
     raise.raise(py)

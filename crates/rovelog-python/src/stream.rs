@@ -11,9 +11,10 @@ use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::{ArrayIterator, to_stream_pycapsule};
 use rovelog::core::Batches;
 use rovelog::{AnyLog, Select, TopicId, Watch};
+use rovelog_export::signal::{Extended, Signal};
 use self_cell::self_cell;
 
-use crate::errors::of_arrow;
+use crate::errors::{of_arrow, of_export};
 use crate::select::Shape;
 
 /// Maximum rows of a batch.
@@ -42,10 +43,26 @@ impl Iterator for LogBatches {
 pub(crate) struct TopicStream {
     batches: LogBatches,
     watch: Watch,
+    /// The columns of signals.
+    further: Option<Extended>,
     shape: Shape,
     schema: SchemaRef,
     coalesced: BatchCoalescer,
     ended: bool,
+}
+
+/// Returns what adds the columns of signals to those of `select`; `None` without signals.
+pub(crate) fn extended(
+    log: &AnyLog,
+    topic: TopicId,
+    select: &Select,
+    signals: &[Signal],
+) -> rovelog::Result<Option<Extended>> {
+    if signals.is_empty() {
+        return Ok(None);
+    }
+    let further = Extended::new(&**log, &log.topics()[topic.index()], signals, select);
+    further.map(Some).map_err(of_export(log.format().id))
 }
 
 impl TopicStream {
@@ -53,23 +70,34 @@ impl TopicStream {
         (log, watch): (Arc<AnyLog>, Watch),
         topic: TopicId,
         shape: Shape,
-        select: &Select,
+        (select, signals): (&Select, &[Signal]),
     ) -> rovelog::Result<Self> {
         let format = log.format().id;
         let known = &log.topics()[topic.index()];
         let mean = known.bytes / known.count.max(1);
-        let batches = LogBatches::try_new(log, |log| log.own(&log.topics()[topic.index()])?.columns(select))?;
-        let inner = batches.with_dependent(|_, batches| batches.schema());
+        let further = extended(&log, topic, select, signals)?;
+        let read = Extended::reads(signals, select);
+        let batches = LogBatches::try_new(log, |log| log.own(&log.topics()[topic.index()])?.columns(&read))?;
+        let inner = match &further {
+            Some(further) => Arc::clone(further.schema()),
+            None => batches.with_dependent(|_, batches| batches.schema()),
+        };
+        let shape = shape.with(further.as_ref());
         let schema = shape.schema(&inner).map_err(of_arrow(format))?;
         let rows = usize::try_from(BYTES / mean.max(1)).map_or(ROWS, |rows| rows.clamp(1, ROWS));
         let coalesced = BatchCoalescer::new(Arc::clone(&schema), rows);
-        Ok(Self { batches, watch, shape, schema, coalesced, ended: false })
+        Ok(Self { batches, watch, further, shape, schema, coalesced, ended: false })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         while !self.coalesced.has_completed_batch() && !self.ended {
             if let Some(batch) = self.batches.next() {
-                self.coalesced.push_batch(self.shape.apply(&batch?)?)?;
+                let mut batch = batch?;
+                if let Some(further) = &mut self.further {
+                    batch =
+                        further.extend(&batch).map_err(|error| ArrowError::ExternalError(error.into()))?;
+                }
+                self.coalesced.push_batch(self.shape.apply(&batch)?)?;
             } else {
                 self.coalesced.finish_buffered_batch()?;
                 self.ended = true;

@@ -19,12 +19,13 @@ const MORE: &str = "\
 The first line for each log is the health of its times: a gap is longer than three periods of a \
 topic with a steady rate. The last line is the name of the log and the verdict, valid or damaged. \
 The exit code is 0 if all logs are valid, and 1 if data of a log is lost or left out. -v explains each kind of problem; \
--q prints nothing for valid logs.
+-q prints nothing for valid logs. CSV has a row for each problem; stats --timing -f csv has the health.
 
 Examples:
   rovelog check flight.ulg
   rovelog check *.ulg -q || echo 'a log is damaged'
   rovelog check flight.ulg -f json | jq .lost.bytes
+  rovelog check logs/ -f csv > problems.csv    a row for each problem
   rovelog check flight.ulg -S +10s -E -10s     health of a part";
 
 /// List all problems of a log, with byte ranges
@@ -36,6 +37,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     window: WindowArgs,
 }
+
+/// The columns of CSV.
+const PROBLEM: [&str; 6] = ["code", "name", "severity", "start", "end", "message"];
 
 /// The document `rovelog.check/1`.
 #[derive(Serialize)]
@@ -79,7 +83,7 @@ fn is_intact(survey: &Survey) -> bool {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson])?;
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     context.parts.are_named();
     args.logs.each(context, |input| {
         let survey = Survey::of_all(input, context, &args.window)?;
@@ -90,6 +94,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         match format {
             Format::Json => out.document(&Document::new(&name, &survey, &times))?,
             Format::Ndjson => out.document_line(&Document::new(&name, &survey, &times))?,
+            Format::Csv => {
+                let problems = survey.diagnostics.list().iter();
+                out.csv(PROBLEM, problems.map(|problem| ProblemDoc::new(problem).cells()))?;
+                return Ok(status);
+            }
             _ => text(&mut out, &name, &survey, &times, context)?,
         }
         out.flush()?;

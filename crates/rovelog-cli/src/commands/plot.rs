@@ -11,9 +11,10 @@ use rovelog_export::signal::{Signal, Signals, measured_fields};
 use crate::context::{Context, Format};
 use crate::destination::Destination;
 use crate::failure::{Failure, Outcome};
-use crate::input::Input;
+use crate::input::{Input, logs_and_signals};
 use crate::not_built_in;
 use crate::outfile::OutArgs;
+use crate::outputs::Outputs;
 use crate::select::{TopicArgs, no_signal};
 use crate::text::{Paint, count, escape};
 use crate::times::TimeBase;
@@ -27,7 +28,8 @@ signal too, with + - * / ^, comparisons, and the functions abs, sqrt, sin, cos, 
 atan, atan2, exp, log, log10, floor, ceil, round, min, max, norm, coalesce, roll, pitch, yaw, deg, \
 rad, derivative, difference, integral, and in(SIGNAL, UNIT); NAME=EXPRESSION names it. Minima and maxima are always drawn, however long the log \
 is. On/off signals and states with names are drawn as lanes, flight modes as bands. A page (.html) \
-zooms, and contains nothing of the log but the plot.
+zooms, and contains nothing of the log but the plot. Several logs are plotted one after the other, or \
+as files in a folder.
 
 PNG and PDF need the feature pictures: released binaries and the Python package have it; build it \
 with cargo install --path crates/rovelog-cli --features pictures.
@@ -39,7 +41,8 @@ Examples:
   rovelog plot power.rld 'P=V1*I1' 'E=integral(V1*I1)'
   rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
   rovelog plot flight.ulg vehicle_status -o modes.png --theme dark --dpi 192
-  rovelog plot flight.ulg --all -o all.html                everything, with zoom";
+  rovelog plot flight.ulg --all -o all.html                everything, with zoom
+  rovelog plot flights/ cpuload.load -o plots/ --to png    a picture for each log";
 
 /// Maximum number of signals for `--all`: a large flight log has about 2500.
 const MOST_SIGNALS: usize = 10_000;
@@ -48,14 +51,12 @@ const MOST_SIGNALS: usize = 10_000;
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Log file; - for stdin
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// TOPIC.FIELD, FIELD, a topic for all its fields, or an expression
-    #[arg(value_name = "SIGNAL")]
-    signals: Vec<String>,
+    /// Log file, or several, folders (ending with /) and patterns ('*.ulg'); - for stdin. Then
+    /// signals: TOPIC.FIELD, FIELD, a topic for all its fields, or an expression
+    #[arg(value_names = ["FILE", "SIGNAL"], num_args = 1.., required = true)]
+    words: Vec<String>,
     /// Plot all topics
-    #[arg(long, conflicts_with = "signals")]
+    #[arg(long)]
     all: bool,
     /// Output file, format by extension: .svg, .png, .pdf or .html
     #[arg(short, long, value_name = "OUT")]
@@ -88,6 +89,18 @@ enum Kind {
     Png,
     Pdf,
     Html,
+}
+
+impl Kind {
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Svg => "svg",
+            Self::Png => "png",
+            Self::Pdf => "pdf",
+            Self::Html => "html",
+        }
+    }
 }
 
 pub(super) fn theme(name: &str) -> Result<Theme, String> {
@@ -125,12 +138,38 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if matches!(kind, Kind::Png | Kind::Pdf) && !plot::PICTURES {
         return Err(not_built_in::failure("writes no PNG and PDF, only .svg and .html", "pictures"));
     }
-    if args.signals.is_empty() && !args.all {
-        return Err(Failure::usage("no signal selected")
-            .next("name one: rovelog plot FILE battery_status.voltage_v; or plot all: --all")
-            .at(&args.file));
+    let (logs, signals) = logs_and_signals(&args.words);
+    match (signals.is_empty(), args.all) {
+        (true, false) => {
+            return Err(Failure::usage("no signal selected")
+                .next("name one: rovelog plot FILE battery_status.voltage_v; or plot all: --all")
+                .at(&logs[0]));
+        }
+        (false, true) => {
+            let cause = format!("--all plots all signals, so {} cannot be named", signals[0]);
+            return Err(Failure::usage(cause).next("leave out --all, or the signals"));
+        }
+        _ => {}
     }
-    let input = Input::new(Some(&args.file))?;
+    let outputs = Outputs {
+        path,
+        is_file: by_name.is_some(),
+        extension: Some(kind.extension()),
+        folder: (kind != Kind::Text).then_some("-o plots/ --to svg"),
+        out: args.out,
+    };
+    outputs.each(&logs, context, |input, path| one(args, &signals, input, kind, path, context))
+}
+
+/// Plots signals of one log.
+fn one(
+    args: &Args,
+    signals: &[String],
+    input: &Input,
+    kind: Kind,
+    path: Option<&Path>,
+    context: &Context,
+) -> Outcome {
     let log = input.open_part(context, &|log| within(log, &TopicArgs::default(), &args.window, context))?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
@@ -140,7 +179,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let end = window.end.map_or(all.1, |end| end - 1);
     let width = width(args, kind);
     let mut panels = Vec::new();
-    let wanted = wanted(args, &log, context).map_err(here)?;
+    let wanted = wanted(args, signals, &log, context).map_err(here)?;
     if args.window.is_open() {
         say_what_is_outside(&log, &wanted, context);
     }
@@ -241,7 +280,12 @@ fn columns(args: &Args, kind: Kind, width: u32) -> usize {
 }
 
 /// Returns the signals of each panel, with its title. With `--all`, at most as many as the limit.
-fn wanted(args: &Args, log: &AnyLog, context: &Context) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
+fn wanted(
+    args: &Args,
+    names: &[String],
+    log: &AnyLog,
+    context: &Context,
+) -> Result<Vec<(String, Vec<Signal>)>, Failure> {
     if args.all {
         let topics = log.topics().iter().filter(|topic| topic.count > 0);
         let (mut drawn, mut free, mut left_out) = (Vec::new(), MOST_SIGNALS, 0_usize);
@@ -266,7 +310,7 @@ fn wanted(args: &Args, log: &AnyLog, context: &Context) -> Result<Vec<(String, V
         return Ok(drawn);
     }
     let signals = Signals::new(&**log);
-    let found = args.signals.iter().map(|text| Ok((text.clone(), signals.find(text).map_err(no_signal)?)));
+    let found = names.iter().map(|text| Ok((text.clone(), signals.find(text).map_err(no_signal)?)));
     found.collect()
 }
 

@@ -5,25 +5,27 @@ use std::path::Path;
 use rovelog_export::report::{self, ReportOptions};
 
 use crate::context::{Context, Format};
-use crate::destination::OutputArgs;
+use crate::destination::{Destination, OutputArgs};
 use crate::failure::{Failure, Outcome};
-use crate::input::LogArg;
+use crate::input::{Input, LogArgs};
 use crate::need::Need;
+use crate::outputs::Outputs;
 
 const MORE: &str = "\
 The report is one HTML file and loads nothing from the network. The same log always gives the same \
-bytes.
+bytes. Several logs make several reports, in a folder.
 
 Examples:
   rovelog report flight.ulg -o flight.html
-  rovelog report flight.ulg -o public.html --redact   to publish it";
+  rovelog report flight.ulg -o public.html --redact   to publish it
+  rovelog report flights/ -o reports/         a report for each log";
 
 /// Write an HTML report: overview, track, plots, console, parameters
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
-    log: LogArg,
+    logs: LogArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// Leave out positions, parameters and everything that identifies the vehicle
@@ -40,17 +42,31 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         path.extension()
             .is_some_and(|name| name.eq_ignore_ascii_case("html") || name.eq_ignore_ascii_case("htm"))
     };
-    if let Some(path) = args.output.path().filter(|path| !html(path)) {
-        return Err(Failure::usage("report writes HTML only")
-            .next("use the extension .html: -o report.html")
-            .at(path));
-    }
-    let input = args.log.input()?;
+    let outputs = Outputs {
+        path: args.output.path(),
+        is_file: args.output.path().is_some_and(html),
+        extension: Some("html"),
+        folder: Some("-o reports/"),
+        out: args.output.args(),
+    };
+    outputs.each(args.logs.paths(), context, |input, path| {
+        if let Some(path) = path.filter(|path| !html(path)) {
+            return Err(Failure::usage("report writes HTML only")
+                .next("use the extension .html: -o report.html")
+                .at(path));
+        }
+        one(args, input, path, context)
+    })
+}
+
+/// Writes the report of one log.
+fn one(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> Outcome {
     let (log, provenance) = input.open_with_provenance(context, &Need::All, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
     options.theme = args.theme;
-    let mut out = args.output.create("report.html", &input.files(context), context)?;
+    let mut out =
+        Destination::create(path, "report.html", &input.files(context), args.output.args(), context)?;
     report::write(&log, &provenance, &options, &mut out)
         .map_err(|error| Failure::from(error).at(&input.path))?;
     if let Some(path) = out.finish()? {

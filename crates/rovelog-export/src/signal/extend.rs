@@ -14,8 +14,9 @@ use super::program::Program;
 use crate::ExportError;
 use crate::leaf::free_name;
 
-/// Batches with further columns, in the order of the rows.
-pub(crate) struct Extended {
+/// Batches of a topic with further columns. Functions with a memory, as `derivative`, take the rows in
+/// the order of the batches.
+pub struct Extended {
     programs: Vec<Program>,
     schema: SchemaRef,
     /// Number of columns of the log.
@@ -24,7 +25,7 @@ pub(crate) struct Extended {
 
 impl Extended {
     /// Returns `select` with the fields that `signals` use.
-    pub(crate) fn reads(signals: &[Signal], select: &Select) -> Select {
+    pub fn reads(signals: &[Signal], select: &Select) -> Select {
         match &select.fields {
             Some(fields) => {
                 let more = signals.iter().flat_map(Signal::fields).map(field_path);
@@ -36,7 +37,10 @@ impl Extended {
 
     /// Returns the columns of a topic that `select` names, with those of `signals` that are computed of
     /// the topic's fields alone. Batches are those of [`reads`](Self::reads).
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// Returns an error if the topic has no columns.
+    pub fn new(
         log: &dyn LogReader,
         topic: &Topic,
         signals: &[Signal],
@@ -74,13 +78,21 @@ impl Extended {
         Self { programs, schema, own: own.fields().len() }
     }
 
-    /// Returns the schema with the further columns.
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    /// Returns the schema with the further columns, which come last.
+    pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
+    /// Returns the names of the further columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.schema.fields()[self.own..].iter().map(|field| field.name().as_str())
+    }
+
     /// Returns a batch with the further columns; they are null where a value is missing.
-    pub(crate) fn extend(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
+    ///
+    /// # Errors
+    /// Returns an error if the batch lacks a column.
+    pub fn extend(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
         let fields = self.schema.fields()[..self.own].iter();
         let mut columns = fields.map(|field| part(batch, field)).collect::<Result<Vec<_>, _>>()?;
         for program in &mut self.programs {

@@ -71,7 +71,7 @@ impl Signal {
     }
 
     /// Returns topic and field, if it is a field of the log.
-    pub(crate) fn field(&self) -> Option<(&str, &str)> {
+    pub fn field(&self) -> Option<(&str, &str)> {
         match (&self.node, &self.operands[..]) {
             (Node::Field(0), [operand]) => Some((&operand.topic, &operand.field)),
             _ => None,

@@ -21,7 +21,7 @@ mod rows;
 mod unit;
 
 pub use condition::{Condition, Event};
-pub(crate) use extend::Extended;
+pub use extend::Extended;
 pub(crate) use find::short;
 pub use find::{NoSignal, Signal, Signals, derived_fields, measured_fields, numeric_fields};
 pub use join::{Base, JoinOptions, Joined, Method, join};

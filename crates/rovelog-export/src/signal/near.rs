@@ -3,8 +3,8 @@
 /// Maximum number of names that are compared with a misspelt one: a hostile log has 65 536.
 const MOST_COMPARED: usize = 4096;
 
-/// Returns `did you mean a, b or c? List all: ...`, with the three of `names` that are most similar
-/// to `name`; `all` is the command that lists all.
+/// Returns `did you mean a, b or c? List all: ...`, with at most three of `names` that are similar to
+/// `name`; `all` is the command that lists all. Without a similar name, only that.
 pub fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &str) -> String {
     match nearest(name, names).as_slice() {
         [] => format!("list all: {all}"),
@@ -13,23 +13,38 @@ pub fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &str) -> 
     }
 }
 
-/// Returns the three of `names` that are most similar to `name`.
+/// Returns at most three of `names` that are similar to `name`, the most similar first.
 fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut ranked: Vec<_> = names.take(MOST_COMPARED).map(|other| (distance(name, other), other)).collect();
+    let wanted = name.to_lowercase();
+    let names = names.take(MOST_COMPARED);
+    let mut ranked: Vec<_> = names.filter_map(|other| Some((distance(&wanted, other)?, other))).collect();
     ranked.sort_unstable();
     ranked.dedup();
     ranked.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Returns the edit distance of two names, ignoring case; a part of a name is nearer than any
-/// misspelling.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let b = b.strip_suffix("/0").unwrap_or(&b);
-    if a.len() > 2 && b.contains(&a) {
-        return 1;
-    }
-    strsim::levenshtein(&a, b) * 2
+/// Returns how different two names are, ignoring case: how they are related, and the number of edits;
+/// `None` if they are unrelated.
+fn distance(wanted: &str, other: &str) -> Option<(u8, usize)> {
+    let other = other.to_lowercase();
+    let other = other.strip_suffix("/0").unwrap_or(&other);
+    let is_part = |inner: &str, outer: &str| inner.len() > 2 && outer.contains(inner);
+    let edits = strsim::osa_distance(wanted, other);
+    let letters = wanted.chars().count().min(other.chars().count());
+    // Of `xy`, any name of two letters with one of them is as near as a misspelling.
+    let is_misspelt = edits <= letters.div_ceil(3).min(letters.saturating_sub(1));
+    let words: Vec<_> = wanted.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).collect();
+    // `vehicle_position` and `vehicle_local_position`, `battery_volts` and `battery_status`.
+    let shared = words.iter().filter(|word| is_part(word, other)).count();
+    let relation = match () {
+        () if is_misspelt && edits <= 1 => 0,
+        () if is_part(wanted, other) => 1,
+        () if shared > 0 && shared == words.len() => 2,
+        () if is_misspelt => 3,
+        () if is_part(other, wanted) || (shared > 0 && 2 * shared >= words.len()) => 4,
+        () => return None,
+    };
+    Some((relation, edits))
 }
 
 #[cfg(test)]
@@ -38,10 +53,31 @@ mod tests {
 
     #[test]
     fn near_names_are_those_a_person_would_mean() {
-        let names = ["vehicle_attitude/0", "vehicle_status/0", "battery_status/0", "imu/0"];
-        assert_eq!(nearest("vehicle_atitude", names.into_iter())[0], "vehicle_attitude/0");
-        assert_eq!(nearest("battery", names.into_iter())[0], "battery_status/0");
-        assert_eq!(nearest("IMU", names.into_iter()).len(), 3);
-        assert_eq!(nearest("IMU", names.into_iter())[0], "imu/0");
+        let names = [
+            "vehicle_attitude/0",
+            "vehicle_status/0",
+            "vehicle_local_position/0",
+            "battery_status/0",
+            "imu/0",
+            "cpuload/0",
+        ];
+        let of = |name: &str| nearest(name, names.into_iter());
+        assert_eq!(of("vehicle_atitude")[0], "vehicle_attitude/0");
+        assert_eq!(of("battery"), ["battery_status/0"]);
+        assert_eq!(of("IMU"), ["imu/0"]);
+        assert_eq!(of("cpulaod"), ["cpuload/0"]);
+        assert_eq!(of("vehicle_position")[0], "vehicle_local_position/0");
+        assert_eq!(of("battery_voltage"), ["battery_status/0"]);
+    }
+
+    #[test]
+    fn unrelated_names_are_not_suggested() {
+        let names = ["voltage_v", "current_a", "x", "y", "vx", "V1", "t/0"];
+        for name in ["temperature", "zzz", "z", "gps", "q", ""] {
+            assert_eq!(nearest(name, names.into_iter()), [""; 0], "{name}");
+        }
+        assert_eq!(near("gps", names.into_iter(), "rovelog topics FILE"), "list all: rovelog topics FILE");
+        // One letter of two is right.
+        assert_eq!(nearest("V2", names.into_iter()), ["V1", "vx"]);
     }
 }

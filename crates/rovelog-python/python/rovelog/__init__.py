@@ -33,10 +33,12 @@ from rovelog._errors import (
     RovelogError,
     TopicNotFound,
     UnreadableError,
+    UnreadLogWarning,
     UnsupportedError,
 )
 from rovelog._facts import Field, Info, Outside, Problem, Text, TopicHealth
 from rovelog._log import Log, open
+from rovelog._logs import Logs, logs
 from rovelog._need import MissingLibrary
 from rovelog._rld import Current, Energy
 from rovelog._scan import scan
@@ -60,6 +62,7 @@ __all__ = [
     "Image",
     "Info",
     "Log",
+    "Logs",
     "Loss",
     "Message",
     "Messages",
@@ -80,6 +83,7 @@ __all__ = [
     "Topic",
     "TopicHealth",
     "TopicNotFound",
+    "UnreadLogWarning",
     "UnreadableError",
     "UnsupportedError",
     "__version__",
@@ -88,6 +92,7 @@ __all__ = [
     "diff",
     "formats",
     "image",
+    "logs",
     "open",
     "recover",
     "scan",

@@ -28,6 +28,7 @@ class Opening(NamedTuple):
     msgs: str | None
     storage_options: tuple[tuple[str, str], ...]
     max_bytes: int | None
+    utc_start: int | None
 
     def reader(self) -> _core.Reader:
         """Opens the log, or returns the reader of the last time if the file is the same."""
@@ -36,7 +37,7 @@ class Opening(NamedTuple):
         if found is None:
             storage = dict(self.storage_options)
             found = _source.reader(
-                self.f, self.format, self.types, self.max_unpacked, self.msgs, storage, self.max_bytes
+                self.f, self.format, self.types, self.max_unpacked, self.msgs, storage, self.max_bytes, self.utc_start
             )
         if key is not None:
             _readers[key] = found
@@ -67,6 +68,7 @@ def opening(
     msgs: str | os.PathLike[str] | None,
     storage_options: Mapping[str, object] | None = None,
     max_bytes: int | None = None,
+    utc_start: int | None = None,
 ) -> Opening | None:
     """Returns what opens a log again; None for a file object, which was read."""
     if isinstance(f, (bytes, bytearray, memoryview)):
@@ -79,7 +81,7 @@ def opening(
     files = (None if extra is None else _absolute(extra) for extra in (types, msgs))
     wanted = None if topics is None else tuple(topics)
     storage = tuple((str(key), str(value)) for key, value in (storage_options or {}).items())
-    return Opening(source, wanted, format, next(files), max_unpacked, next(files), storage, max_bytes)
+    return Opening(source, wanted, format, next(files), max_unpacked, next(files), storage, max_bytes, utc_start)
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:
@@ -100,11 +102,13 @@ def log(opened: Opening) -> Any:
     return Log(opened.reader(), opened.topics, opened)
 
 
-def topic(opened: Opening, index: int, fields: list[str] | None, window: Window) -> Any:
+def topic(
+    opened: Opening, index: int, fields: list[str] | None, window: Window, signals: Mapping[str, str]
+) -> Any:
     """Returns the topic of the log, opened again."""
     # Topics are counted in the file; the selection of the log has no part in it.
     whole = log(opened._replace(topics=None))
-    return list(whole.topics.values())[index]._narrower(fields, window)
+    return list(whole.topics.values())[index]._narrower(fields, window, signals)
 
 
 def table(of: Any) -> Any:

@@ -137,7 +137,7 @@ def _part(topic: Topic, window: Window) -> Topic:
     """The part of a topic that is in its own window and in another one."""
     (a, b), (c, d) = topic._window, window
     starts, ends = [at for at in (a, c) if at is not None], [at for at in (b, d) if at is not None]
-    return topic._narrower(topic._fields, (max(starts, default=None), min(ends, default=None)))
+    return topic._narrower(topic._fields, (max(starts, default=None), min(ends, default=None)), topic._signals)
 
 
 def _again(topic: Topic, filter: ds.Expression | None) -> TopicDataset:

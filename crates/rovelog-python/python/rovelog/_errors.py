@@ -103,6 +103,10 @@ class DataLossWarning(UserWarning):
     """
 
 
+class UnreadLogWarning(UserWarning):
+    """One of several logs is left out, because it cannot be read."""
+
+
 def warn(text: str) -> None:
     """Warns of lost data, at the line of the caller."""
     level, frame = 1, sys._getframe()

@@ -46,6 +46,7 @@ def open(
     msgs: str | os.PathLike[str] | None = None,
     storage_options: Mapping[str, object] | None = None,
     max_bytes: int | None = None,
+    utc_start: int | str | dt.datetime | None = None,
 ) -> Log:
     """Opens a log. Its headers are scanned once; nothing is decoded until it is needed.
 
@@ -58,20 +59,25 @@ def open(
     by the first bytes. `types` is a file with declarations of custom message types for VEL logs,
     which contain only their ids. `max_unpacked` limits the size of a decompressed log in bytes; the
     default is 1 GiB. `msgs` is a `.msg` file or a folder of ROS packages with message definitions
-    that a bag lacks.
+    that a bag lacks. `utc_start` is the UTC of the start of a log whose clock is not UTC: an RFC 3339
+    string, a datetime with a zone, or Unix ns.
 
     Damage is not an error: it is in `log.problems`, and one `DataLossWarning` reports it. With
     `strict=True` it is a `CorruptError`.
 
     Raises MissingFileError, ReadError, NotALogError (which names the detected file type),
-    UnreadableError or TopicNotFound. If another program shortens the file later, reading from the
+    UnreadableError or TopicNotFound, and UnsupportedError for `utc_start` if the clock of the log is
+    UTC. If another program shortens the file later, reading from the
     log raises ReadError. On the command line: `rovelog info FILE`, with `--types`,
-    `--msgs` and `--max-unpacked`.
+    `--msgs`, `--max-unpacked` and `--utc-start`.
     """
     names = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
-    opening = _again.opening(f, names, format, types, max_unpacked, msgs, storage_options, max_bytes)
-    reader = _source.reader(f, format, types, max_unpacked, msgs, storage_options, max_bytes)
+    given = None if utc_start is None else _times.unix_ns(utc_start)
+    opening = _again.opening(f, names, format, types, max_unpacked, msgs, storage_options, max_bytes, given)
+    reader = _source.reader(f, format, types, max_unpacked, msgs, storage_options, max_bytes, given)
     log = Log(reader, names, opening)
+    if given is not None and log.info.clock == "unix":
+        raise UnsupportedError("the clock of the log is UTC", format=log.format, path=log.path, next="leave out utc_start")
     log._types = [os.fspath(extra) for extra in (types, msgs) if extra is not None]
     if strict and log.info.loss is not None:
         raise CorruptError(

@@ -31,25 +31,26 @@ def reader(
     msgs: str | os.PathLike[str] | None = None,
     storage_options: Mapping[str, object] | None = None,
     max_bytes: int | None = None,
+    utc_start: int | None = None,
 ) -> _core.Reader:
     """Opens a log, of the format with this id or of that which its first bytes tell."""
     types = None if types is None else place(types)
     msgs = None if msgs is None else place(msgs)
     if isinstance(f, (bytes, bytearray, memoryview)):
         try:
-            return _core.Reader.from_bytes(bytes(f), format, None, types, max_unpacked, msgs)
+            return _core.Reader.from_bytes(bytes(f), format, None, types, max_unpacked, msgs, utc_start)
         except (NotALogError, UnreadableError) as error:
             raise _hinted(error, bytes(f)) from None
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         scheme = SCHEME.match(path)
         if scheme is None:
-            return _core.Reader.open(place(path), format, False, types, max_unpacked, msgs)
+            return _core.Reader.open(place(path), format, False, types, max_unpacked, msgs, utc_start)
         if scheme[1].lower() in REMOTE:
             storage = [(str(key), str(value)) for key, value in (storage_options or {}).items()]
-            return _core.Reader.remote(path, None, format, types, max_unpacked, msgs, storage, max_bytes)
+            return _core.Reader.remote(path, None, format, types, max_unpacked, msgs, storage, max_bytes, utc_start)
         if scheme[1].lower() == "file":
-            return _core.Reader.open(_local(path), format, False, types, max_unpacked, msgs)
+            return _core.Reader.open(_local(path), format, False, types, max_unpacked, msgs, utc_start)
         raise UnsupportedError(
             f"addresses of the kind {scheme[1]}:// are not supported",
             path=path,
@@ -67,8 +68,8 @@ def reader(
     if not isinstance(data, bytes):
         raise TypeError("the file object gives text: open it with mode 'rb'")
     if parts:
-        return _core.Reader.remote(f, name, format, types, max_unpacked, msgs)
-    return _core.Reader.from_bytes(data, format, name, types, max_unpacked, msgs)
+        return _core.Reader.remote(f, name, format, types, max_unpacked, msgs, utc_start=utc_start)
+    return _core.Reader.from_bytes(data, format, name, types, max_unpacked, msgs, utc_start)
 
 
 def _hinted(error: RovelogError, data: bytes) -> RovelogError:

@@ -79,6 +79,22 @@ def resolve(moment: Moment | None, info: Info) -> int | None:
         raise ValueError(why) from error
 
 
+def unix_ns(moment: int | str | dt.datetime) -> int:
+    """Unix ns of a time in UTC: ns, RFC 3339, or a datetime with a zone."""
+    if isinstance(moment, str):
+        try:
+            moment = dt.datetime.fromisoformat(moment.strip().replace("Z", "+00:00"))
+        except ValueError as error:
+            raise ValueError(f"`{moment}` is no UTC: write 2026-05-20T12:01:05Z") from error
+    if isinstance(moment, dt.datetime):
+        if moment.tzinfo is None:
+            raise ValueError("a time without a zone is not UTC: write 2026-05-20T12:01:05Z")
+        return of_timedelta(moment - EPOCH)
+    if isinstance(moment, bool) or not isinstance(moment, int):
+        raise TypeError(f"UTC is an int, a str or a datetime, not {type(moment).__name__}")
+    return moment
+
+
 def _end(nanos: int | None, which: str) -> int:
     if nanos is None:
         raise RovelogError(f"the log has no {which} in time", next="name the time in nanoseconds of the log's clock")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rovelog import _core, _source
 from rovelog._facts import Recovered
 from rovelog._log import Log, opened
 from rovelog._source import Source
+from rovelog._topic import missing
 
 
 class FormatFacts(NamedTuple):
@@ -48,7 +50,14 @@ def recover(
 
 
 def diff(
-    a: Source | Log, b: Source | Log, *, ignore_counts: bool = False, ignore_calibration: bool = False
+    a: Source | Log,
+    b: Source | Log,
+    *,
+    ignore_counts: bool = False,
+    ignore_calibration: bool = False,
+    stats: bool = False,
+    fields: str | Iterable[str] = (),
+    topics: str | Iterable[str] = (),
 ) -> dict[str, Any]:
     """Compares two logs: returns the document of `rovelog diff A B -f json`, with the keys
     `different` (bool), `topics`, `formats`, `params`.
@@ -57,10 +66,26 @@ def diff(
     (`removed`, `added`, `changed`), and the values of `a` and `b`, None if missing. Topics are
     compared by type, count and rate (more than 1 %, Hz), formats by the types of fields, parameters
     by their values at the start of the logs. `ignore_counts` compares rates only,
-    `ignore_calibration` skips parameters that differ between any two vehicles. Raises the errors of
-    `open`. On the command line: `rovelog diff A B`.
+    `ignore_calibration` skips parameters that differ between any two vehicles; `topics` are the only
+    ones to compare.
+
+    With `stats`, `statistics` is a list with `topic`, `field`, `unit`, and `count`, `min`, `max`, `mean`
+    and `std` of `a` and `b`, of every signal that both logs have. `fields` are the signals to compare:
+    fields, derived fields and expressions, as in `Topic.select`.
+
+    Raises TopicNotFound, FieldNotFound, and the errors of `open`. On the command line: `rovelog diff A
+    B`, with `--stats`, `--fields` and `--topics`.
     """
+    names, signals = _list(topics), _list(fields)
     with opened(a) as first, opened(b) as second:
-        document = _core.diff(first._reader, second._reader, ignore_counts, ignore_calibration)
+        for name in names:
+            if name not in first and name not in second:
+                raise missing(name, [*first.topics, *second.topics], "in these logs")
+        readers = (first._reader, second._reader)
+        document = _core.diff(*readers, ignore_counts, ignore_calibration, stats, signals, names)
     found: dict[str, Any] = json.loads(document)
     return found
+
+
+def _list(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

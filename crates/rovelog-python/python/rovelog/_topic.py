@@ -42,6 +42,7 @@ class Topic(Columns):
         fields: list[str] | None = None,
         window: Window = (None, None),
         opening: Opening | None = None,
+        signals: Mapping[str, str] | None = None,
     ) -> None:
         self._reader = reader
         self._info = info
@@ -50,6 +51,8 @@ class Topic(Columns):
         self._fields = fields
         self._window = window
         self._opening = opening
+        self._signals = dict(signals or {})
+        """Column -> what it is computed of."""
 
     @property
     def name(self) -> str:
@@ -92,6 +95,11 @@ class Topic(Columns):
         return _fields(self._reader.fields(self._index))
 
     @property
+    def derived(self) -> list[str]:
+        """Names of what is computed of its fields, for `select`: `q.roll` of quaternions, `I1` of power logs."""
+        return self._reader.derived(self._index)
+
+    @property
     def definition(self) -> str | None:
         """Definition of the type as stored in the log. On the command line: `rovelog schema FILE
         TOPIC`.
@@ -99,13 +107,21 @@ class Topic(Columns):
         return self._reader.definition(self._index)
 
     def select(self, *fields: str) -> Topic:
-        """Returns the topic with only these fields: `q`, `q[0]`, `pos.x`. Others are not decoded.
+        """Returns the topic with only these fields; others are not decoded.
+
+        A field is `q`, `q[0]`, `pos.x`, a pattern (`gyro*`, `q[0..2]`, `{x,y}`), or what is computed of fields, whose
+        columns come last, as float64: a derived field (`q.roll`, see `derived`) or an expression (`norm(gyro_rad)`,
+        `P=V1*I1`; see `Log.signals`). These are the names that `rovelog cat FILE --fields` takes.
 
         Raises FieldNotFound; its `suggestions` has the most similar names.
         """
+        plain: dict[str, None] = {}
+        signals: dict[str, str] = {}
         for field in fields:
-            _demand(self, field)
-        return self._narrower(list(fields), self._window)
+            names, further = _found(self, field)
+            plain.update(dict.fromkeys(names))
+            signals.update(further)
+        return self._narrower(list(plain), self._window, signals)
 
     def between(self, start: Moment | None = None, end: Moment | None = None) -> Topic:
         """Returns the topic from `start` (inclusive) to `end` (exclusive).
@@ -116,14 +132,14 @@ class Topic(Columns):
 
         Raises ValueError for an invalid time, and NoUtcError for a UTC time if the log has no UTC.
         """
-        return self._narrower(self._fields, _times.window(start, end, self._info))
+        return self._narrower(self._fields, _times.window(start, end, self._info), self._signals)
 
-    def _narrower(self, fields: list[str] | None, window: Window) -> Topic:
-        return Topic(self._reader, self._info, self._index, self._facts, fields, window, self._opening)
+    def _narrower(self, fields: list[str] | None, window: Window, signals: Mapping[str, str]) -> Topic:
+        return Topic(self._reader, self._info, self._index, self._facts, fields, window, self._opening, signals)
 
     @property
     def _part(self) -> Part:
-        return (self._fields, self._window)
+        return (self._fields, self._window, list(self._signals.values()))
 
     def _table(self) -> _core.Table:
         return self._reader.table(self._index, self._part)
@@ -190,7 +206,7 @@ class Topic(Columns):
         """Number of records, of the part that `between` selected."""
         if self._window == (None, None):
             return self.count
-        return len(self._reader.table(self._index, ([], self._window)))
+        return len(self._reader.table(self._index, ([], self._window, [])))
 
     def __bool__(self) -> bool:
         """A topic is there, with or without records."""
@@ -201,21 +217,26 @@ class Topic(Columns):
         return self.messages()
 
     def __getitem__(self, field: str) -> Any:
-        """Returns a field as an array (`q`, `q[0]`, `pos.x`), or as a dict of arrays if it has fields itself.
+        """Returns a field as an array (`q`, `q[0]`, `pos.x`, `q.roll`, `norm(q)`), or as a dict of arrays if it is a
+        pattern, or has fields itself.
 
-        See `numpy`. Raises FieldNotFound.
+        See `select` and `numpy`. Raises FieldNotFound.
         """
-        arrays = self.select(field).numpy()
+        part = self.select(field)
+        arrays = part.numpy()
         if field in arrays:
             return arrays[field]
-        return {name.removeprefix(f"{field}."): values for name, values in arrays.items() if name.startswith(f"{field}.")}
+        if len(part._signals) == 1 and not part._fields:
+            return arrays[next(iter(part._signals))]
+        inner = {name.removeprefix(f"{field}."): values for name, values in arrays.items() if name.startswith(f"{field}.")}
+        return inner or {name: values for name, values in arrays.items() if name not in ("t_ns", "time")}
 
     def _ipython_key_completions_(self) -> list[str]:
-        return [field.name for field in self.fields]
+        return [*(field.name for field in self.fields), *self.derived]
 
     def __reduce__(self) -> tuple[Any, ...]:
         opened = _again.demand(self._opening, "a topic")
-        return _again.topic, (opened, self._index, self._fields, self._window)
+        return _again.topic, (opened, self._index, self._fields, self._window, self._signals)
 
     def __repr__(self) -> str:
         rate = "" if self.rate_hz is None else f", {self.rate_hz:.1f} Hz"
@@ -232,24 +253,38 @@ def _fields(rows: list[FieldFacts]) -> list[Field]:
     ]
 
 
-def _demand(topic: Topic, path: str) -> None:
-    """Raises where the topic has no such field."""
+def _found(topic: Topic, text: str) -> tuple[list[str], dict[str, str]]:
+    """The paths of the fields that a text names, and what is computed of fields: column -> text."""
+    if text in topic._signals:
+        return [], {text: topic._signals[text]}
+    error = _missing(topic, text)
+    if error is None:
+        return [text], {}
+    found = topic._reader.resolve(topic._index, text)
+    if found is None:
+        raise error
+    return found[0], dict(found[1])
+
+
+def _missing(topic: Topic, path: str) -> FieldNotFound | None:
+    """The error for a path that is none of the topic's fields."""
     fields: list[Field] | None = topic.fields
     for piece in path.split("."):
         name, *elements = piece.split("[")
         inner = {field.name: field for field in fields or []}
         if name not in inner:
-            raise no_field(topic.name, path, [path.replace(name, other, 1) for other in near(name, inner)], topic._reader.path)
+            return no_field(topic.name, path, [path.replace(name, other, 1) for other in near(name, inner)], topic._reader.path)
         length = LENGTH.search(inner[name].type)
         if elements and not (length and len(elements) == 1 and _is_index(elements[0], int(length[1]))):
             has = f"{length[1]} elements" if length else "no elements that can be selected"
-            raise FieldNotFound(
+            return FieldNotFound(
                 f"topic {topic.name} has no field {path}",
                 suggestions=[name],
                 path=topic._reader.path,
                 next=f"{name} has {has}" + (", counted from 0" if length else ""),
             )
         fields = inner[name].fields
+    return None
 
 
 def _is_index(text: str, length: int) -> bool:

@@ -8,8 +8,8 @@ FieldFacts = tuple[str, str, str, Optional[str], Optional[list["FieldFacts"]]]
 """Name, type, the log's own type, unit, the fields inside."""
 Window = tuple[Optional[int], Optional[int]]
 """From a time until before another, ns of the log's clock; None leaves a side open."""
-Part = tuple[Optional[list[str]], Window]
-"""Fields, or None for all, and a window."""
+Part = tuple[Optional[list[str]], Window, list[str]]
+"""Fields, or None for all, a window, and signals."""
 Lost = tuple[str, Optional[str], str]
 """Topic, field, why it could not be carried."""
 

@@ -1,35 +1,42 @@
 //! `rovelog diff`: differences of two logs in topics, formats, rates, parameters, values.
 
+mod row;
 mod statistics;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rovelog::core::parallel::Jobs;
 use rovelog::{AnyLog, Schema, Topic, Value};
 use serde::Serialize;
 
-use self::statistics::Pair;
+use self::row::Row;
+use self::statistics::{Chosen, Pair};
 use super::params::model::{is_calibration, parameters, same, shown};
 use super::topics::rate;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, natural};
 use crate::output::Out;
+use crate::progress::Progress;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::text::{escape, padded, width};
 
 const MORE: &str = "\
 Marks: - only in A, + only in B, ~ differs. Rates count as different above 1 %. Types are compared \
 if both logs have topics of them; parameters are compared by their values at the start of the \
-logs. --stats compares the values of all signals that both logs have.
+logs. --stats compares the values of all signals that both logs have, --fields those of some, also \
+derived ones and expressions (see rovelog plot --help). CSV and NDJSON have a row for each property \
+that differs, and for each statistic.
 
 Examples:
   rovelog diff before.ulg after.ulg
   rovelog diff before.ulg after.ulg --ignore-calibration --ignore-counts
   rovelog diff before.ulg after.ulg --stats --topics battery_status,cpuload
+  rovelog diff before.ulg after.ulg --fields 'q.roll,norm(gyro_rad)'
   rovelog diff a.ulg b.ulg --exit-code -q > /dev/null || echo 'they differ'
   rovelog diff a.ulg b.ulg -f json | jq .formats";
 
@@ -44,7 +51,7 @@ pub(crate) struct Args {
     /// Second log
     #[arg(value_name = "B")]
     b: PathBuf,
-    /// Also compare min, max, mean and standard deviation of every signal
+    /// Also compare min, max, mean and standard deviation of every signal, or of those of --fields
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
@@ -77,6 +84,14 @@ impl Change {
             (Some(_), None) => Self::Removed,
             (None, _) => Self::Added,
             _ => Self::Changed,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Removed => "removed",
+            Self::Added => "added",
+            Self::Changed => "changed",
         }
     }
 
@@ -140,26 +155,29 @@ struct Document {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let format = context.format(&[Format::Text, Format::Json])?;
+    let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     let (a, b) = (Input::new(Some(&args.a))?, Input::new(Some(&args.b))?);
     if a.is_stdin() && b.is_stdin() {
         return Err(Failure::usage("only one of the logs can be stdin").next("name a file for B"));
     }
     let (log_a, log_b) = (a.open(context)?, b.open(context)?);
     let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };
-    let selected = |topic: &Topic| args.topics.keeps(topic);
-    let mut document = Document::new((&a.name(), &log_a), (&b.name(), &log_b), ignored, &selected);
-    if args.stats {
-        let pairs = statistics::pairs((&a, &log_a), (&b, &log_b), &args.topics, &args.fields, context)?;
-        document.statistics = Some(pairs);
-    }
+    let (jobs, progress) = (context.jobs(), &context.progress);
+    let chosen = Chosen { topics: &args.topics, fields: &args.fields, jobs, progress };
+    let document = Document::of((&a.name(), &log_a), (&b.name(), &log_b), ignored, &chosen, args.stats)?;
     let different = document.different;
     let mut out = context.out();
     match format {
         Format::Json => out.document(&document)?,
-        _ => text(&mut out, &document)?,
+        Format::Ndjson => document.rows().iter().try_for_each(|row| out.line(row))?,
+        Format::Csv => {}
+        _ => text(&mut out, &document, !args.fields.is_empty())?,
     }
     out.flush()?;
+    if format == Format::Csv {
+        let rows = document.rows().into_iter().map(Row::cells);
+        out.csv(Row::HEAD, rows)?;
+    }
     let lost = context.notices.loss(&log_a.info().lost, &a.path);
     let lost = lost.max(context.notices.loss(&log_b.info().lost, &b.path));
     Ok(if different && args.exit_code { Status::Failed } else { lost })
@@ -167,39 +185,142 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 
 /// Differences that are not reported.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ignored {
+struct Ignored {
     /// Number of records, if the rates agree.
-    pub counts: bool,
+    counts: bool,
     /// Parameters that a vehicle sets by itself: calibration, flight counters.
-    pub calibration: bool,
+    calibration: bool,
+}
+
+/// What [`diff`] compares.
+#[derive(Clone, Debug, Default)]
+pub struct DiffOptions {
+    /// Compares topics by rate only, not by the number of records.
+    pub ignore_counts: bool,
+    /// Skips parameters that a vehicle sets by itself: calibration, flight counters.
+    pub ignore_calibration: bool,
+    /// Compares the values of all signals that both logs have.
+    pub stats: bool,
+    /// Compares the values of these signals only: fields, derived fields, expressions.
+    pub fields: Vec<String>,
+    /// Compares these topics only; all if empty.
+    pub topics: Vec<String>,
+}
+
+/// Why two logs were not compared.
+#[derive(Clone, Debug)]
+pub struct NoDiff {
+    /// True if a log has no such topic or signal.
+    pub is_usage: bool,
+    /// What is wrong.
+    pub cause: String,
+    /// The next step.
+    pub next: Option<String>,
+    /// The log that it is about.
+    pub file: Option<PathBuf>,
+}
+
+impl From<Failure> for NoDiff {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Said(said) => {
+                Self { is_usage: said.usage, cause: said.cause, next: said.next, file: said.file }
+            }
+            Failure::Closed => {
+                Self { is_usage: false, cause: "the output is closed".to_owned(), next: None, file: None }
+            }
+        }
+    }
 }
 
 /// Returns the differences of two logs, each given with its name: the document of `rovelog diff A B
 /// -f json`.
 ///
 /// # Errors
-/// Returns an error if serialization to JSON fails; no such case is known.
-pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), ignored: Ignored) -> serde_json::Result<String> {
-    serde_json::to_string(&Document::new(a, b, ignored, &|_| true))
+/// Returns an error if a log has no such topic or signal, or cannot be read.
+pub fn diff(a: (&str, &AnyLog), b: (&str, &AnyLog), options: &DiffOptions) -> Result<String, NoDiff> {
+    let topics = TopicArgs::named(&options.topics);
+    let fields = FieldArgs::named(&options.fields)?;
+    let ignored = Ignored { counts: options.ignore_counts, calibration: options.ignore_calibration };
+    let progress = Progress::default();
+    let chosen = Chosen { topics: &topics, fields: &fields, jobs: Jobs::default(), progress: &progress };
+    let document = Document::of(a, b, ignored, &chosen, options.stats)?;
+    serde_json::to_string(&document).map_err(|error| Failure::from(error).into())
 }
 
 impl Document {
-    fn new(
+    /// Compares two logs, each given with its name; with `stats`, also the values of all signals.
+    fn of(
         (name_a, a): (&str, &AnyLog),
         (name_b, b): (&str, &AnyLog),
         ignored: Ignored,
-        selected: &dyn Fn(&Topic) -> bool,
-    ) -> Self {
+        chosen: &Chosen<'_>,
+        stats: bool,
+    ) -> Result<Self, Failure> {
+        let all: Vec<Topic> = a.topics().iter().chain(b.topics()).cloned().collect();
+        chosen.topics.demand(&all).map_err(|failure| failure.at(Path::new(name_a)))?;
         let of = |log: &AnyLog| -> Vec<Topic> {
-            log.topics().iter().filter(|topic| selected(topic)).cloned().collect()
+            log.topics().iter().filter(|topic| chosen.topics.keeps(topic)).cloned().collect()
         };
         let (topics_a, topics_b) = (of(a), of(b));
         let topics = topics(&topics_a, &topics_b, ignored.counts);
         let formats = formats(&topics_a, &topics_b);
         let params = params(a, b, ignored.calibration);
         let different = !(topics.is_empty() && formats.is_empty() && params.is_empty());
+        let statistics = if stats || !chosen.fields.is_empty() {
+            Some(statistics::pairs((Path::new(name_a), a), (Path::new(name_b), b), chosen)?)
+        } else {
+            None
+        };
         let (a, b) = (name_a.to_owned(), name_b.to_owned());
-        Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params, statistics: None }
+        Ok(Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params, statistics })
+    }
+
+    /// Returns all differences and statistics as rows.
+    fn rows(&self) -> Vec<Row> {
+        let mut rows: Vec<Row> = self.topics.iter().flat_map(TopicDiff::rows).collect();
+        rows.extend(self.formats.iter().map(|diff| {
+            let (name, property) = match &diff.field {
+                Some(field) => (format!("{}.{field}", diff.format), "type"),
+                None => (diff.format.clone(), "order"),
+            };
+            let (a, b) = (diff.a.clone(), diff.b.clone());
+            Row { what: "field", name, property, change: diff.change.name(), a, b }
+        }));
+        rows.extend(self.params.iter().map(|diff| {
+            let value = |value: &Option<Value>| value.as_ref().map(|value| shown(Some(value)));
+            let (a, b) = (value(&diff.a), value(&diff.b));
+            Row {
+                what: "param",
+                name: diff.name.clone(),
+                property: "value",
+                change: diff.change.name(),
+                a,
+                b,
+            }
+        }));
+        rows.extend(self.statistics.iter().flatten().flat_map(Pair::rows));
+        rows
+    }
+}
+
+impl TopicDiff {
+    /// Returns a row for each property that differs.
+    fn rows(&self) -> Vec<Row> {
+        let of = |property, get: fn(&TopicDoc) -> Option<String>| {
+            let (a, b) = (self.a.as_ref().and_then(get), self.b.as_ref().and_then(get));
+            Row { what: "topic", name: self.name.clone(), property, change: self.change.name(), a, b }
+        };
+        let mut rows = vec![
+            of("type", |topic| Some(topic.type_name.clone())),
+            of("count", |topic| Some(topic.count.clone())),
+        ];
+        let rate = |topic: &Option<TopicDoc>| topic.as_ref().and_then(|topic| topic.rate_hz);
+        if apart(rate(&self.a), rate(&self.b)) {
+            rows.push(of("rate_hz", |topic| topic.rate_hz.map(|hz| hz.to_string())));
+        }
+        rows.retain(|row| row.a != row.b);
+        rows
     }
 }
 
@@ -299,10 +420,11 @@ fn params(a: &AnyLog, b: &AnyLog, ignore_calibration: bool) -> Vec<ParamDiff> {
     diffs
 }
 
-fn text(out: &mut Out, document: &Document) -> Result<(), Failure> {
+/// Prints the differences; with `all`, also the signals without any.
+fn text(out: &mut Out, document: &Document, all: bool) -> Result<(), Failure> {
     if !document.different {
         writeln!(out, "no differences")?;
-        return document.statistics.as_ref().map_or(Ok(()), |pairs| statistics::text(out, pairs));
+        return document.statistics.as_ref().map_or(Ok(()), |pairs| statistics::text(out, pairs, all));
     }
     writeln!(out, "- {}\n+ {}", escape(&document.a), escape(&document.b))?;
     let rows = document.topics.iter().map(|topic| {
@@ -330,7 +452,7 @@ fn text(out: &mut Out, document: &Document) -> Result<(), Failure> {
     section(out, "params", rows.collect())?;
     if let Some(pairs) = &document.statistics {
         writeln!(out, "statistics:")?;
-        statistics::text(out, pairs)?;
+        statistics::text(out, pairs, all)?;
     }
     Ok(())
 }

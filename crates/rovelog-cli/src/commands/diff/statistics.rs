@@ -1,15 +1,17 @@
 //! Differences of the values of two logs: statistics of the signals that both have.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use rovelog::AnyLog;
+use rovelog::core::parallel::Jobs;
 use serde::Serialize;
 
-use crate::commands::stats::{Line, Number, section, short};
-use crate::context::Context;
+use super::row::Row;
+use crate::commands::stats::{Line, Number, derived_lines, section, short};
 use crate::failure::Failure;
-use crate::input::Input;
 use crate::output::Out;
+use crate::progress::Progress;
 use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
 use crate::when::Window;
@@ -40,24 +42,27 @@ impl From<Line> for Values {
     }
 }
 
+/// Selection of the signals to compare.
+pub(super) struct Chosen<'a> {
+    pub(super) topics: &'a TopicArgs,
+    /// All that both logs have, if empty.
+    pub(super) fields: &'a FieldArgs,
+    pub(super) jobs: Jobs,
+    pub(super) progress: &'a Progress,
+}
+
 /// Returns the statistics of the selected signals that both logs have, in the order of the first.
+/// Each log comes with its path.
 pub(super) fn pairs(
-    (input_a, a): (&Input, &AnyLog),
-    (input_b, b): (&Input, &AnyLog),
-    topics: &TopicArgs,
-    fields: &FieldArgs,
-    context: &Context,
+    (path_a, a): (&Path, &AnyLog),
+    (path_b, b): (&Path, &AnyLog),
+    chosen: &Chosen<'_>,
 ) -> Result<Vec<Pair>, Failure> {
-    let lines = |input: &Input, log: &AnyLog| {
-        let topics: Vec<_> = log.topics().iter().filter(|topic| topics.keeps(topic)).collect();
-        let section = section(&**log, &topics, Window::default(), context);
-        section.map(|section| section.fields).map_err(|failure| failure.at(&input.path))
-    };
-    let (a, b) = (lines(input_a, a)?, lines(input_b, b)?);
+    let a = lines(a, chosen).map_err(|failure| failure.at(path_a))?;
+    let b = lines(b, chosen).map_err(|failure| failure.at(path_b))?;
     let key = |line: &Line| (line.topic.clone(), line.field.clone());
     let mut b: HashMap<_, _> = b.into_iter().map(|line| (key(&line), line)).collect();
-    let common = a.into_iter().filter(|line| fields.keeps(&line.topic, &line.field));
-    let common = common.filter_map(|a| b.remove(&key(&a)).map(|b| (a, b)));
+    let common = a.into_iter().filter_map(|a| b.remove(&key(&a)).map(|b| (a, b)));
     let pairs = common.map(|(a, b)| Pair {
         topic: a.topic.clone(),
         field: a.field.clone(),
@@ -68,23 +73,37 @@ pub(super) fn pairs(
     Ok(pairs.collect())
 }
 
-/// Prints the signals whose values differ.
-pub(super) fn text(out: &mut Out, pairs: &[Pair]) -> Result<(), Failure> {
+/// Returns the statistics of the selected signals of a log: fields, then what is derived of them.
+fn lines(log: &AnyLog, chosen: &Chosen<'_>) -> Result<Vec<Line>, Failure> {
+    let (fields, window) = (chosen.fields, Window::default());
+    let topics: Vec<_> = log.topics().iter().filter(|topic| chosen.topics.keeps(topic)).collect();
+    let read: Vec<_> = topics.iter().copied().filter(|topic| fields.keep(topic).is_some()).collect();
+    let mut section = section(&**log, &read, window, (chosen.jobs, chosen.progress))?;
+    let derived = derived_lines(fields, &section, &**log, &topics, window)?;
+    section.fields.retain(|line| fields.keeps(&line.topic, &line.field));
+    section.fields.extend(derived);
+    Ok(section.fields)
+}
+
+/// Prints the signals: with `all` each, otherwise those whose values differ.
+pub(super) fn text(out: &mut Out, pairs: &[Pair], all: bool) -> Result<(), Failure> {
     let mut table = Table::new(&[
         ("SIGNAL", Align::Left),
         ("UNIT", Align::Left),
+        ("COUNT", Align::Left),
         ("MIN", Align::Left),
         ("MAX", Align::Left),
         ("MEAN", Align::Left),
         ("STD", Align::Left),
     ]);
-    for pair in pairs.iter().filter(|pair| pair.a != pair.b) {
+    for pair in pairs.iter().filter(|pair| all || pair.a != pair.b) {
         let extreme = |value: Option<Number>| value.map_or_else(|| "-".to_owned(), Number::short);
         let float = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| short(Some(value)));
         let both = |a: String, b: String| if a == b { a } else { format!("{a} -> {b}") };
         table.row([
             format!("{}.{}", pair.topic, pair.field),
             pair.unit.clone().unwrap_or_default(),
+            both(pair.a.count.clone(), pair.b.count.clone()),
             both(extreme(pair.a.min), extreme(pair.b.min)),
             both(extreme(pair.a.max), extreme(pair.b.max)),
             both(float(pair.a.mean), float(pair.b.mean)),
@@ -92,4 +111,29 @@ pub(super) fn text(out: &mut Out, pairs: &[Pair]) -> Result<(), Failure> {
         ]);
     }
     Ok(table.write(out)?)
+}
+
+impl Pair {
+    /// Returns a row for each statistic.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
+        let name = format!("{}.{}", self.topic, self.field);
+        self.a.cells().into_iter().zip(self.b.cells()).map(move |((property, a), (_, b))| {
+            let change = if a == b { "same" } else { "changed" };
+            Row { what: "signal", name: name.clone(), property, change, a, b }
+        })
+    }
+}
+
+impl Values {
+    fn cells(&self) -> [(&'static str, Option<String>); 5] {
+        let extreme = |value: Option<Number>| value.map(|value| value.to_string());
+        let float = |value: Option<f64>| value.map(|value| value.to_string());
+        [
+            ("count", Some(self.count.clone())),
+            ("min", extreme(self.min)),
+            ("max", extreme(self.max)),
+            ("mean", float(self.mean)),
+            ("std", float(self.std)),
+        ]
+    }
 }

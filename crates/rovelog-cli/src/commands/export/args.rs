@@ -11,7 +11,7 @@ use rovelog_export::table::Kind as Table;
 use crate::chunks::{FilePacking, file_packing};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::input::LogArg;
+use crate::input::LogArgs;
 use crate::moment::span_of_time;
 use crate::not_built_in;
 use crate::outfile::OutArgs;
@@ -26,6 +26,9 @@ nanoseconds) and time (UTC, if the log has it).
 
 --on and --every make one table of several topics, with columns TOPIC.FIELD. --fields also takes \
 derived fields and expressions (see rovelog plot --help), which become columns.
+
+Of several logs, the output is a folder with a file for each log, or, for tables, with a folder for \
+each log.
 
 MCAP files also contain positions, poses and console messages as the types that Foxglove displays; \
 of VEL logs, point clouds, scans and images. RLD logs above 1 kHz become a 1 kHz min/mean/max \
@@ -50,7 +53,8 @@ Examples:
   rovelog export x.rld -o x.csv --dialect rocketlogger          for rld import
   rovelog export drive.vel -o drive.mcap --calibration db.xml   of an HDL-64E
   rovelog export 2010.bag -o new.bag                            for ROS 1
-  rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2";
+  rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2
+  rovelog export flights/ -o mcap/ --to mcap                    a file for each log";
 
 /// Convert to Parquet, Arrow, CSV, NDJSON, MCAP, ROS bag V2.0
 #[derive(clap::Args)]
@@ -58,7 +62,7 @@ Examples:
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) log: LogArg,
+    pub(super) logs: LogArgs,
     /// Output file, format by extension; or a folder for one file per topic
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
@@ -229,12 +233,28 @@ impl Target<'_> {
     }
 }
 
-/// Returns the output format and destination, before the log is read.
-pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
-    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
-    let by_name = extension.and_then(Kind::by_name);
-    let Some(kind) = args.to.or(by_name) else {
+impl Args {
+    /// Returns the output, unless it is stdout.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// Returns whether each topic becomes a file of its own.
+    pub(super) fn makes_tables(&self, kind: Kind) -> bool {
+        matches!(kind, Kind::Table(_)) && !self.join.is_asked() && self.logger_csv().is_none()
+    }
+}
+
+/// Returns the output format that the extension of a file tells.
+pub(super) fn by_name(path: &Path) -> Option<Kind> {
+    Kind::by_name(path.extension()?.to_str()?)
+}
+
+/// Returns the output format.
+pub(super) fn kind_of(args: &Args) -> Result<Kind, Failure> {
+    let path = args.path();
+    let Some(kind) = args.to.or_else(|| by_name(path?)) else {
+        let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
         return Err(match (path, extension) {
             (Some(path), Some(extension)) => Failure::usage(format!("unknown output format .{extension}"))
                 .next("use .parquet, .arrow, .csv, .ndjson, .mcap or .bag, or name the format: --to parquet")
@@ -243,10 +263,15 @@ pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
                 .next("name a format: --to parquet, or a file: -o topic.parquet"),
         });
     };
-    if let Some(feature) = kind.missing() {
-        return Err(not_built_in::failure(&format!("does not write {}", kind.name()), feature));
+    match kind.missing() {
+        Some(feature) => Err(not_built_in::failure(&format!("does not write {}", kind.name()), feature)),
+        None => Ok(kind),
     }
-    let Some(path) = path else { return Ok((kind, Target::Stdout)) };
+}
+
+/// Returns the destination of the export of one log, before the log is read.
+pub(super) fn target(args: &Args, kind: Kind) -> Result<Target<'_>, Failure> {
+    let Some(path) = args.path() else { return Ok(Target::Stdout) };
     let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if !matches!(kind, Kind::Table(_)) && (slash || path.is_dir()) {
         let (kind, example) = (kind.name(), path.join("log").with_extension(kind.extension()));
@@ -254,11 +279,9 @@ pub(super) fn target(args: &Args) -> Result<(Kind, Target<'_>), Failure> {
             .next(format!("name a file in it: -o {}", example.display()))
             .at(path));
     }
+    let extension = path.extension().and_then(|extension| extension.to_str());
     let folder = slash || path.is_dir() || (extension.is_none() && !path.exists());
-    Ok((
-        kind,
-        if folder && matches!(kind, Kind::Table(_)) { Target::Folder(path) } else { Target::File(path) },
-    ))
+    Ok(if folder && matches!(kind, Kind::Table(_)) { Target::Folder(path) } else { Target::File(path) })
 }
 
 /// Refuses options that have no effect on the format.

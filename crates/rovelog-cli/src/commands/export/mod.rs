@@ -4,16 +4,20 @@ mod args;
 mod job;
 mod join;
 
+use std::path::Path;
+
 use rovelog::{AnyLog, Topic};
 use rovelog_export::{Kind, Loss};
 use serde::Serialize;
 
 pub(crate) use self::args::Args;
-use self::args::{Target, fitting, target};
+use self::args::{Target, by_name, fitting, kind_of, target};
 use self::job::{Done, FileDoc, Job};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
+use crate::input::Input;
 use crate::need::Need;
+use crate::outputs::{Outputs, is_many};
 use crate::text::{count, escape};
 use crate::when::{span, within};
 
@@ -37,9 +41,39 @@ struct Document {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let (kind, target) = target(args)?;
+    let kind = kind_of(args)?;
     fitting(args, kind, context)?;
-    let input = args.log.input()?;
+    let logs = args.logs.paths();
+    if !is_many(logs) {
+        let target = target(args, kind)?;
+        return args.logs.each(context, |input| one(args, input, kind, &target, format, context));
+    }
+    // Each line is a path, which has the name of the log.
+    context.parts.are_named();
+    let tables = args.makes_tables(kind);
+    let outputs = Outputs {
+        path: args.path(),
+        is_file: args.path().is_some_and(|path| by_name(path).is_some()),
+        extension: (!tables).then_some(kind.extension()),
+        folder: Some("-o DIR/ --to parquet; or print rows: rovelog cat -f csv"),
+        out: args.out,
+    };
+    outputs.each(logs, context, |input, path| {
+        let path = path.unwrap_or(Path::new(""));
+        let target = if tables { Target::Folder(path) } else { Target::File(path) };
+        one(args, input, kind, &target, format, context)
+    })
+}
+
+/// Exports one log.
+fn one(
+    args: &Args,
+    input: &Input,
+    kind: Kind,
+    target: &Target<'_>,
+    format: Format,
+    context: &Context,
+) -> Outcome {
     let select = |log: &AnyLog| within(log, &args.topics, &args.window, context);
     // Values from before the window count in a joined table.
     let need = if args.join.is_asked() { Need::All } else { Need::Part(&select) };
@@ -82,16 +116,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         context.note("the log has no records, so there is no table to write");
         return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
-    let job = Job { args, context, input: &input, log: &log, provenance: &provenance, window, derived };
+    let job = Job { args, context, input, log: &log, provenance: &provenance, window, derived };
     let done = match kind {
-        Kind::Table(table) if args.join.is_asked() => job.joined(table, &target, &topics)?,
+        Kind::Table(table) if args.join.is_asked() => job.joined(table, target, &topics)?,
         Kind::Table(table) => match args.logger_csv() {
-            Some(style) => job.logger_csv(style, &target)?,
-            None => job.tables(table, &target, topics)?,
+            Some(style) => job.logger_csv(style, target)?,
+            None => job.tables(table, target, topics)?,
         },
-        Kind::Ndjson => job.ndjson(&target, &topics)?,
-        Kind::Mcap => job.mcap(&target, &topics)?,
-        Kind::Bag2 => job.bag2(&target, &topics)?,
+        Kind::Ndjson => job.ndjson(target, &topics)?,
+        Kind::Mcap => job.mcap(target, &topics)?,
+        Kind::Bag2 => job.bag2(target, &topics)?,
     };
     for loss in &done.losses {
         let column = if loss.column.is_empty() { String::new() } else { format!(", field {}", loss.column) };
@@ -100,7 +134,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .warn("fields or records not exported", &format!("{}{column}: {}", loss.topic, loss.why));
     }
     done.notes.iter().for_each(|line| context.note(line));
-    report(&job, kind, &target, format, &done)?;
+    report(&job, kind, target, format, &done)?;
     let lost = if done.losses.is_empty() { Status::Done } else { Status::Lost };
     Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
 }

@@ -15,7 +15,7 @@ pub(super) fn names(section: &Section) -> Vec<(&str, String)> {
 }
 
 /// Returns a line for each selected signal that is no field of the section.
-pub(super) fn lines(
+pub(in crate::commands) fn lines(
     fields: &FieldArgs,
     section: &Section,
     log: &dyn LogReader,

@@ -15,6 +15,7 @@ use std::io::Write as _;
 use rovelog::{AnyLog, Select};
 use serde::{Serialize, Serializer};
 
+pub(super) use self::derived::lines as derived_lines;
 pub(super) use self::records::section;
 pub(super) use self::section::{Line, Number, short};
 use self::section::{Section, Sections};
@@ -119,7 +120,10 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
             let what = format!("{} logs have no charge and energy", other.format().name);
             return Err(Failure::usage(what).next("leave out --energy, --power, --window, --by and --above"));
         }
-        other => Box::new(std::iter::once(records::section(&**other, &topics, window, context)?)),
+        other => {
+            let means = (context.jobs(), &context.progress);
+            Box::new(std::iter::once(records::section(&**other, &topics, window, means)?))
+        }
     };
     // All sections have the same fields.
     let mut sections = sections.peekable();

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rovelog::core::layout::{At, Layout, Leaf, Plan, Visit, scalar_value};
-use rovelog::core::parallel;
+use rovelog::core::parallel::{self, Jobs};
 use rovelog::{FieldType, LogReader, Record, Scalar, Select, Topic, Value};
 
 use super::running::Running;
 use super::section::{Line, Number, Section};
-use crate::context::Context;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::when::Window;
 
 /// The fields of one topic in the order of their first record.
@@ -176,19 +176,24 @@ impl<'a> Waiting<'a> {
 
 /// Returns the fields of all topics. Each topic is worked on by one thread at a time, its records in
 /// their order, so that the sums do not depend on the number of threads.
-fn fields_of(log: &dyn LogReader, select: &Select, context: &Context) -> Result<Vec<Fields>, Failure> {
+fn fields_of(
+    log: &dyn LogReader,
+    select: &Select,
+    jobs: Jobs,
+    progress: &Progress,
+) -> Result<Vec<Fields>, Failure> {
     let topics = log.topics().len();
     let mut fields = Vec::new();
     fields.resize_with(topics, Fields::default);
     let work = |fields: &mut Fields, records: Vec<Record<'_>>| {
         records.iter().try_for_each(|record| fields.push(record))
     };
-    let fields = parallel::lanes(context.jobs(), fields, work, |push| {
+    let fields = parallel::lanes(jobs, fields, work, |push| {
         let mut waiting =
             Waiting { topics: vec![Vec::new(); topics], some: Vec::new(), records: 0, bytes: 0 };
         for record in log.records(select) {
             let record = record?;
-            context.progress.at(record.offset);
+            progress.at(record.offset);
             waiting.add(record);
             if waiting.records == RECORDS || waiting.bytes >= BYTES {
                 waiting.hand_on(push)?;
@@ -205,12 +210,12 @@ pub(in crate::commands) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],
     window: Window,
-    context: &Context,
+    (jobs, progress): (Jobs, &Progress),
 ) -> Result<Section, Failure> {
-    context.progress.start(Some(log.info().size));
+    progress.start(Some(log.info().size));
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    let fields = fields_of(log, &select, context)?;
+    let fields = fields_of(log, &select, jobs, progress)?;
     let mut lines = Vec::new();
     for (topic, fields) in log.topics().iter().zip(&fields) {
         let schema = topic.schema.iter().flat_map(|schema| &schema.fields);

@@ -9,8 +9,9 @@ use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteErr
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
-use crate::input::LogArg;
+use crate::input::{Input, LogArgs};
 use crate::outfile::{OutArgs, OutFile};
+use crate::outputs::Outputs;
 use crate::select::unknown_topic;
 use crate::text::count;
 use crate::when::WindowArgs;
@@ -18,20 +19,22 @@ use crate::when::WindowArgs;
 const MORE: &str = "\
 Without --topic, all instances of the first of these topics with a fix are used: \
 vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_position. A log \
-without a fix is an error (exit code 1); no empty file is written.
+without a fix is an error (exit code 1); no empty file is written. Several logs make several files, in \
+a folder; with -f csv, one table.
 
 Examples:
   rovelog track flight.ulg -o flight.kml       for Google Earth
   rovelog track flight.ulg -o flight.gpx
   rovelog track flight.ulg --to geojson | jq .features[0].geometry
-  rovelog track flight.ulg -f csv > flight.csv every point with its quality";
+  rovelog track flight.ulg -f csv > flight.csv every point with its quality
+  rovelog track flights/ -o tracks/ --to kml   a file for each log";
 
 /// Export the track: KML, GPX, GeoJSON, or a table with -f csv
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     #[command(flatten)]
-    log: LogArg,
+    logs: LogArgs,
     /// Output file, format by extension
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -70,19 +73,38 @@ fn format(name: &str) -> Result<track::Format, String> {
 }
 
 /// Destination of the track.
-enum Target<'a> {
-    File(track::Format, &'a Path),
+#[derive(Clone, Copy)]
+enum Target {
+    File(track::Format),
     Stdout(track::Format),
     Table(Format),
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let target = target(args, context)?;
-    let input = args.log.input()?;
+    let kind = target(args, context)?;
+    let by_name = args.output.as_deref().and_then(by_name);
+    let outputs = Outputs {
+        path: args.output.as_deref(),
+        is_file: by_name.is_some(),
+        extension: match kind {
+            Target::File(format) | Target::Stdout(format) => Some(format.name()),
+            Target::Table(_) => None,
+        },
+        folder: match kind {
+            Target::Table(_) => None,
+            _ => Some("-o tracks/ --to kml"),
+        },
+        out: args.out,
+    };
+    outputs.each(args.logs.paths(), context, |input, path| one(args, input, kind, path, context))
+}
+
+/// Writes the track of one log.
+fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context: &Context) -> Outcome {
     // Checked before the log is read, so that an error about the file appears at once.
-    let file = match target {
-        Target::File(_, path) => Some(OutFile::create(path, &input.files(context), args.out)?),
-        _ => None,
+    let file = match path {
+        Some(path) => Some((OutFile::create(path, &input.files(context), args.out)?, path)),
+        None => None,
     };
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
@@ -103,27 +125,28 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     track.name = input.path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     match (target, file) {
-        (Target::File(format, path), Some(mut out)) => {
+        (Target::File(format) | Target::Stdout(format), Some((mut out, path))) => {
             write(&track, format, args, &mut out)?;
             out.finish()?;
             context.note(&summary(path, &track, &tally));
         }
-        (Target::Stdout(format) | Target::File(format, _), _) => {
+        (Target::File(format) | Target::Stdout(format), None) => {
             write(&track, format, args, &mut context.out())?;
         }
-        (Target::Table(format), _) => table::write(&track, format, &times, &input, context)?,
+        (Target::Table(format), _) => table::write(&track, format, &times, input, context)?,
     }
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
+/// Returns the format that the name of a file tells.
+fn by_name(path: &Path) -> Option<track::Format> {
+    track::Format::by_name(path.extension()?.to_str()?)
+}
+
 /// Returns the destination, before the log is read.
-fn target<'a>(args: &'a Args, context: &Context) -> Result<Target<'a>, Failure> {
+fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     let asked = context.global.format;
-    let by_name = || {
-        let extension = args.output.as_ref()?.extension()?.to_str()?;
-        track::Format::by_name(extension)
-    };
-    let format = args.to.or_else(by_name);
+    let format = args.to.or_else(|| by_name(args.output.as_deref()?));
     if asked != Format::Text {
         if args.output.is_some() || args.to.is_some() {
             return Err(Failure::usage("-f writes a table to stdout; it cannot be combined with -o or --to")
@@ -133,7 +156,7 @@ fn target<'a>(args: &'a Args, context: &Context) -> Result<Target<'a>, Failure> 
         return Ok(Target::Table(format));
     }
     let target = match (format, args.output.as_deref()) {
-        (Some(format), Some(path)) => Target::File(format, path),
+        (Some(format), Some(_)) => Target::File(format),
         (Some(format), None) => Target::Stdout(format),
         (None, Some(path)) => {
             return Err(Failure::usage("unknown output format")

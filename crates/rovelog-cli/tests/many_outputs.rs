@@ -1,0 +1,73 @@
+//! Commands that make an output of each of several logs: in a folder, named after the logs.
+
+mod common;
+
+use common::{Place, snapshot};
+
+/// Logs of two formats, one of them twice, and a file that is no log.
+fn place() -> Place {
+    let place = Place::new("ulog", &["one-topic.ulg", "utc-gps-int32.ulg"]);
+    std::fs::create_dir_all(place.path("logs/second")).unwrap();
+    for (from, to) in [
+        ("one-topic.ulg", "logs/one-topic.ulg"),
+        ("one-topic.ulg", "logs/second/one-topic.ulg"),
+        ("utc-gps-int32.ulg", "logs/gps.ulg"),
+    ] {
+        std::fs::copy(place.path(from), place.path(to)).unwrap();
+    }
+    std::fs::write(place.path("logs/broken.ulg"), b"no log").unwrap();
+    place
+}
+
+#[test]
+fn several_logs_make_several_files() {
+    let place = place();
+    let lines = [
+        "plot logs/ timestamp -o plots/ --to svg",
+        "plot one-topic.ulg utc-gps-int32.ulg timestamp --height 4 --width 40",
+        "plot logs/ t.x -o one.svg",
+        "plot logs/ t.x --to svg",
+        "plot logs/ --all t.x",
+        "report logs/ -o reports/",
+        "report logs/",
+        "report one-topic.ulg one-topic.ulg -o double/",
+        "track logs/ -o tracks/ --to gpx",
+        "track logs/ --to gpx",
+        "track utc-gps-int32.ulg one-topic.ulg -f csv",
+        "export logs/ -o tables/ --to csv",
+        "export logs/ -o joined/ --to csv --every 20ms",
+        "export logs/ -o lines --to ndjson -f json",
+        "export logs/ -o all.ndjson",
+        "export logs/ --to csv",
+        "export one-topic.ulg utc-gps-int32.ulg -o one-topic.ulg --to ndjson",
+        "check logs/ -f csv",
+    ];
+    let mut shown = lines.map(|line| place.shown(line)).join("\n");
+    for folder in ["plots", "reports", "tracks", "tables", "tables/logs_one-topic", "joined", "lines"] {
+        shown += &format!("\n{folder}: {}\n", place.names(folder).join(", "));
+    }
+    snapshot!("several_outputs", shown);
+}
+
+/// Nothing is left of a run without an output.
+#[test]
+fn a_folder_for_nothing_is_not_made() {
+    let place = place();
+    let output = place.run("track one-topic.ulg logs/one-topic.ulg -o tracks/ --to kml");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!place.path("tracks").exists());
+}
+
+/// The outputs of several logs are those of each log.
+#[test]
+fn outputs_are_those_of_each_log() {
+    let place = place();
+    assert_eq!(place.run("report one-topic.ulg utc-gps-int32.ulg -o all/").status.code(), Some(0));
+    assert_eq!(place.run("report utc-gps-int32.ulg -o one.html").status.code(), Some(0));
+    assert_eq!(place.read("all/utc-gps-int32.html"), place.read("one.html"));
+    // An existing output is a failure of its own log, and the others are written.
+    std::fs::remove_file(place.path("all/one-topic.html")).unwrap();
+    assert_eq!(place.run("report one-topic.ulg utc-gps-int32.ulg -o all/").status.code(), Some(1));
+    assert!(place.path("all/one-topic.html").exists());
+    assert_eq!(place.run("report one-topic.ulg utc-gps-int32.ulg -o all/ --force").status.code(), Some(0));
+}

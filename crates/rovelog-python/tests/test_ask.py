@@ -1,0 +1,104 @@
+"""Derived fields of topics, the start of logs without UTC, many logs, comparisons of signals."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+from conftest import CORPUS, command
+
+import rovelog as rl
+
+
+def test_derived_fields_are_columns_of_a_topic(real: pathlib.Path) -> None:
+    log = rl.open(real)
+    topic = log["vehicle_attitude"]
+    assert topic.derived == ["q.roll", "q.pitch", "q.yaw"]
+    q = topic["q"].astype(float)
+    w, x, y, z = q.T
+    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    np.testing.assert_allclose(topic["q.roll"], roll, atol=1e-12)
+    np.testing.assert_allclose(topic["norm(q)"], np.linalg.norm(q, axis=1))
+    part = topic.select("q[0..1]", "q.yaw", "double=2*q[3]")
+    assert part.table().column_names[-4:] == ["q[0]", "q[1]", "q.yaw", "double"]
+    np.testing.assert_array_equal(topic["double=2*q[3]"], 2 * z)
+    # The same in one piece and in batches, in a part of the time, and after a pickle.
+    batches = np.concatenate([batch["q.yaw"] for batch in part.batches()])
+    np.testing.assert_array_equal(part.table()["q.yaw"], batches)
+    later = part.between("+1s", "+3s")
+    assert 0 < len(later.table()) == len(later) < len(topic)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(later)).table()["double"], later.table()["double"])
+    # What was selected can be selected again.
+    assert part.select("double").table().column_names[-1] == "double"
+    assert set(topic["q*"]) == {"q"}
+    with pytest.raises(rl.FieldNotFound, match="no field nothing"):
+        topic.select("nothing")
+    with pytest.raises(rl.FieldNotFound, match="the units differ"):
+        topic.select("q.yaw + timestamp")
+
+
+def test_derived_fields_are_those_of_the_command_line() -> None:
+    path = CORPUS / "rld/v4.rld"
+    topic = rl.open(path)["samples"]
+    rows = [json.loads(line) for line in command("cat", path, "--fields", "I1,P=V1*I1", "-f", "ndjson").stdout.splitlines()]
+    frame = topic.select("I1", "P=V1*I1").table().numpy()
+    for name in ("I1", "P"):
+        expected = [np.nan if row["data"][name] is None else row["data"][name] for row in rows]
+        np.testing.assert_array_equal(frame[name], expected)
+
+
+def test_the_start_of_a_log_without_utc_can_be_given() -> None:
+    path = CORPUS / "ulog/one-topic.ulg"
+    given = "2026-05-20T12:01:05Z"
+    moment = dt.datetime(2026, 5, 20, 12, 1, 5, tzinfo=dt.timezone.utc)
+    assert rl.open(path).start is None
+    for start in (given, moment, int(moment.timestamp()) * 10**9):
+        log = rl.open(path, utc_start=start)
+        assert log.start == moment and log.info.utc_rule == "utc_start"
+        assert pickle.loads(pickle.dumps(log)).start == moment
+    assert rl.open(path.read_bytes(), utc_start=given).start == moment
+    with pytest.raises(rl.UnsupportedError, match="clock of the log is UTC"):
+        rl.open(CORPUS / "rosbag/recorded.bag", utc_start=given)
+    with pytest.raises(ValueError, match="no UTC"):
+        rl.open(path, utc_start="yesterday")
+
+
+def test_one_bad_log_does_not_end_a_loop(tmp_path: pathlib.Path) -> None:
+    good = CORPUS / "ulog/one-topic.ulg"
+    for name in ("a.ulg", "c.ulg"):
+        (tmp_path / name).write_bytes(good.read_bytes())
+    (tmp_path / "b.ulg").write_bytes(b"no log")
+    logs = rl.logs(tmp_path, good)
+    assert len(logs) == 4
+    with pytest.warns(rl.UnreadLogWarning, match=r"b\.ulg"):
+        assert [log.name for log in logs] == ["a.ulg", "c.ulg", "one-topic.ulg"]
+    assert [os.path.basename(path) for path in logs.failed] == ["b.ulg"]
+    assert isinstance(next(iter(logs.failed.values())), rl.NotALogError)
+    with pytest.warns(rl.UnreadLogWarning):
+        counts = logs.map(lambda log: len(log["t"]))
+    assert list(counts.values()) == [10, 10, 10] and str(good) in counts
+    with pytest.warns(rl.UnreadLogWarning, match="no topic nothing"):
+        assert rl.logs(good).map(lambda log: log["nothing"]) == {}
+    with pytest.warns(rl.UnreadLogWarning, match="none"):
+        assert list(rl.logs(tmp_path / "none.ulg")) == []
+    with pytest.raises(rl.RovelogError, match="no log in this folder"):
+        rl.logs(CORPUS / "expected")
+
+
+def test_signals_of_two_logs_are_compared_as_by_the_command() -> None:
+    a, b = (str(CORPUS / "ulog" / name) for name in ("one-topic.ulg", "one-topic+multi-id.ulg"))
+    found = rl.diff(a, b, fields=["x", "double=2*x"], topics="t/0")
+    run = command("diff", a, b, "--fields", "x,double=2*x", "--topics", "t/0", "-f", "json")
+    assert found == json.loads(run.stdout)
+    x, double = found["statistics"]
+    assert (x["field"], double["field"]) == ("x", "double") and double["a"]["max"] == 2 * x["a"]["max"]
+    assert rl.diff(a, b, stats=True)["statistics"]
+    with pytest.raises(rl.FieldNotFound, match="no selected topic has a field zzz"):
+        rl.diff(a, b, fields="zzz")
+    with pytest.raises(rl.TopicNotFound, match="nothing"):
+        rl.diff(a, b, topics="nothing")
