@@ -13,8 +13,7 @@ use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog::core::health::{Health, paces};
 use rovelog::core::select::Names;
 use rovelog::{
-    AnyLog, Bytes, Error, ErrorKind, ReadOptions, RecoverOptions, Result, Schema, Select, Timestamp, Topic,
-    TopicId,
+    AnyLog, Bytes, Error, ErrorKind, RecoverOptions, Result, Schema, Select, Timestamp, Topic, TopicId,
 };
 use rovelog_export::ExportError;
 use rovelog_export::signal::{Extended, NoSignal, Signal, Signals, derived_fields};
@@ -30,7 +29,7 @@ use crate::stream::{self, TopicStream};
 use crate::table::{self, Batches, Table};
 use crate::values::to_python;
 use crate::words::in_python;
-use crate::{output, signal, ulog, vel};
+use crate::{output, signal, ulog};
 
 /// Returns the built-in formats: id, name, description.
 #[pyfunction]

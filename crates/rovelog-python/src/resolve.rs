@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatchReader as _;
 use pyo3::prelude::*;
-use rovelog::{LogReader as _, ReadOptions, Select, Topic};
+use rovelog::{ReadOptions, Select, Topic};
 use rovelog_export::signal::{Pattern, Signal, Signals};
 
 use crate::errors::{self, Raise};
