@@ -44,7 +44,7 @@ fn several_logs_make_several_files() {
     ];
     let mut shown = lines.map(|line| place.shown(line)).join("\n");
     for folder in ["plots", "reports", "tracks", "tables", "tables/logs_one-topic", "joined", "lines"] {
-        shown += &format!("\n{folder}: {}\n", place.names(folder).join(", "));
+        shown.push_str(&["\n", folder, ": ", &place.names(folder).join(", "), "\n"].concat());
     }
     snapshot!("several_outputs", shown);
 }

@@ -20,6 +20,7 @@ mod parallel;
 mod reader;
 mod records;
 mod remote;
+mod resolve;
 mod rld;
 mod rosbag;
 mod scale;

@@ -13,23 +13,23 @@ use pyo3_arrow::ffi::to_schema_pycapsule;
 use rovelog::core::health::{Health, paces};
 use rovelog::core::select::Names;
 use rovelog::{
-    AnyLog, Bytes, Error, ErrorKind, ReadOptions, RecoverOptions, Result, Schema, Select, Timestamp, Topic,
-    TopicId,
+    AnyLog, Bytes, Error, ErrorKind, RecoverOptions, Result, Schema, Select, Timestamp, Topic, TopicId,
 };
 use rovelog_export::ExportError;
-use rovelog_export::signal::{Extended, NoSignal, Pattern, Signal, Signals, derived_fields};
+use rovelog_export::signal::{Extended, NoSignal, Signal, Signals, derived_fields};
 use rovelog_remote::RemoteFile;
 
 use crate::errors::{self, Raise, of_arrow, of_export};
 use crate::origin::Origin;
 use crate::records::Messages;
 use crate::remote::{self, FileObject, Parts};
-use crate::select::{self, Shape};
+use crate::resolve::{Resolved, options, resolve};
+use crate::select::Shape;
 use crate::stream::{self, TopicStream};
 use crate::table::{self, Batches, Table};
 use crate::values::to_python;
 use crate::words::in_python;
-use crate::{output, signal, ulog, vel};
+use crate::{output, signal, ulog};
 
 /// Returns the built-in formats: id, name, description.
 #[pyfunction]
@@ -195,24 +195,6 @@ impl Reader {
 fn same(py: Python<'_>, log: &AnyLog, topic: &Topic) -> PyResult<TopicId> {
     let found = log.topics().iter().find(|other| other.name == topic.name);
     found.map(|topic| topic.id).ok_or_else(|| Raise::new("RovelogError", "no such topic").raise(py))
-}
-
-fn options(
-    py: Python<'_>,
-    types: Option<PathBuf>,
-    max_unpacked: Option<u64>,
-    msgs: Option<PathBuf>,
-    utc_start: Option<i64>,
-) -> PyResult<ReadOptions> {
-    let mut options = vel::declaring(py, types)?;
-    if let Some(path) = msgs {
-        options.definitions = errors::run_on(py, Some(&path.to_string_lossy()), || {
-            rovelog::rosbag12::msg::files::read(&path).map_err(|error| rovelog::Error::io("rosbag", error))
-        })?;
-    }
-    options.limits.unpacked = max_unpacked.unwrap_or(options.limits.unpacked);
-    options.utc_start = utc_start;
-    Ok(options)
 }
 
 #[pymethods]
@@ -406,28 +388,7 @@ impl Reader {
     /// Returns what a text means that is not the path of a field: the paths of fields that a pattern
     /// matches, and signals, each with the name of its column; `None` if it means nothing.
     fn resolve(&self, py: Python<'_>, topic: usize, text: &str) -> PyResult<Option<Resolved>> {
-        let topic = self.topic(py, topic)?;
-        if let Ok(pattern) = Pattern::new(text) {
-            let schema = self.run(py, || Ok(self.log.own(topic)?.columns(&Select::all())?.schema()))?;
-            let short = topic.name.strip_suffix("/0").unwrap_or(&topic.name);
-            let fields = select::matching(&schema, short, &pattern);
-            if !fields.is_empty() {
-                return Ok(Some((fields, Vec::new())));
-            }
-        }
-        let error = match Signals::among(&**self.log, &[topic]).find(text) {
-            Ok(signals) => return Ok(Some(resolved(topic, text, &signals))),
-            Err(error) => error,
-        };
-        if Signals::new(&**self.log).find(text).is_ok() {
-            let raise = Raise::new("FieldNotFound", format!("{text} is not of topic {} alone", topic.name));
-            let raise = raise.of(self.log.format().id, self.origin.path());
-            return Err(raise.next(format!("ask the log for it: log.signals({text:?})")).raise(py));
-        }
-        if text.contains(['(', '+', '-', ' ', '=']) {
-            return Err(signal::missing(self, py, error));
-        }
-        Ok(None)
+        resolve(self, py, self.topic(py, topic)?, text)
     }
 
     /// Returns the definition of a topic's type as stored in the log.
@@ -623,24 +584,6 @@ impl Reader {
         dict.set_item("bytes", sliced.bytes)?;
         Ok(dict)
     }
-}
-
-/// Fields, and signals with the names of their columns: name, then signal.
-type Resolved = (Vec<String>, Vec<(String, String)>);
-
-/// Returns what `text` names in a topic.
-fn resolved(topic: &Topic, text: &str, signals: &[Signal]) -> Resolved {
-    let (mut fields, mut further) = (Vec::new(), Vec::new());
-    for signal in signals {
-        let name = signal.name_in(&topic.name).to_owned();
-        match signal.field() {
-            Some((_, field)) if signals.len() > 1 || !text.contains('=') => fields.push(field.to_owned()),
-            // `{q.roll,q.yaw}` names two, each of which has a name.
-            _ if signals.len() > 1 => further.push((name.clone(), name)),
-            _ => further.push((name, text.to_owned())),
-        }
-    }
-    (fields, further)
 }
 
 fn fields<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyList>> {

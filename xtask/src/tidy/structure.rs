@@ -24,7 +24,8 @@ const LIMITS: &[(&str, usize, usize)] = &[
     // Plots with themes, flight modes, PDF, and as pages of their own; `parquet_properties`, which
     // the files of lakes have in common with exports.
     // `signal`: names, expressions, conditions, joins; overviews for `rovelog view`, and its pages.
-    ("rovelog-export", 0, 190),
+    // `Extended`: signals as further columns of a topic, for Python, which reads its own batches.
+    ("rovelog-export", 0, 196),
     ("rovelog-cli", 0, usize::MAX),
     ("rovelog-python", 1, usize::MAX),
 ];
