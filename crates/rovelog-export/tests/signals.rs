@@ -97,6 +97,6 @@ fn names_are_found_or_say_what_would_be() {
     assert_eq!(cause("x").cause, "2 topics have a field x");
     assert_eq!(cause("x").next, "name the topic: t.x, t/1.x");
     assert_eq!(cause("t.z").cause, "topic t/0 has no field z that is a number");
-    assert!(cause("tt.x").next.contains("did you mean t/0"), "{:?}", cause("tt.x"));
+    assert_eq!(cause("tt.x").next, "list all: rovelog topics FILE");
     assert_eq!(cause("t.x + t.z").cause, "topic t/0 has no field z that is a number");
 }

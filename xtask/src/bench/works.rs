@@ -18,7 +18,7 @@ macro_rules! benches {
 benches! {
     "ulog" [PYULOG, "numpy"]
     "all topics" / "px4-ulog-kept": {
-        "bare-gather" "the limit: a bare loop into reused buffers, nothing judged"
+        "bare-gather" "the limit: a bare loop into reused buffers, nothing validated"
         "px4-ulog-kept" "px4-ulog 0.6.1, typed columns kept"
         "rovelog-streamed" "Arrow batches into reused buffers"
         "rovelog-kept" "Arrow columns kept"
@@ -26,7 +26,7 @@ benches! {
         "pyulog-kept" "pyulog 1.3.0, numpy columns kept"
     }
     "one topic of 43 (sensor_combined, a quarter of the rows)" / "px4-ulog-one-kept": {
-        "bare-gather-one" "the limit: a bare loop into reused buffers, nothing judged"
+        "bare-gather-one" "the limit: a bare loop into reused buffers, nothing validated"
         "px4-ulog-one-kept" "px4-ulog 0.6.1, callback that keeps typed columns"
         "rovelog-one-streamed" "Arrow batches into reused buffers"
         "rovelog-one-kept" "Arrow columns kept"

@@ -80,6 +80,8 @@ struct Line<'a> {
     size: String,
     records: String,
     lost_bytes: String,
+    /// Values that no column of a table can hold.
+    lost_values: String,
     error: Option<&'a str>,
     pack: &'a str,
 }
@@ -95,6 +97,7 @@ impl<'a> Line<'a> {
             size: row.size.to_string(),
             records: row.records.to_string(),
             lost_bytes: row.lost_bytes.to_string(),
+            lost_values: row.lost_values.to_string(),
             error: row.error.as_deref(),
             pack: &row.pack,
         }
@@ -179,6 +182,10 @@ fn tell(row: &LogRow, context: &Context) {
         LogStatus::Ok => {}
         LogStatus::Partial if row.lost_bytes > 0 => {
             context.notices.note(&format!("{uri}: {} could not be read", count(row.lost_bytes, "byte")));
+        }
+        LogStatus::Partial if row.lost_values > 0 => {
+            let values = count(row.lost_values, "value");
+            context.notices.note(&format!("{uri}: {values} that no column can hold"));
         }
         LogStatus::Partial => context.notices.note(&format!("{uri}: part of the log is missing")),
         LogStatus::Failed => {
