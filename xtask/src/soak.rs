@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::process::{blessing, files_below};
+use crate::process::{blessing, cargo, files_below, run as run_cargo};
 use crate::{damage, oracle, root};
 
 /// Numbers of logs. Each is a link to a log of the corpus, so that content is the same in all sizes.
@@ -31,7 +31,9 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         [factor] => factor.parse().with_context(|| format!("`{factor}` is no factor"))?,
         _ => bail!("usage: soak [FACTOR]"),
     };
-    let binary = oracle::binary()?;
+    // Built as by the tests: memory and open files are the same without optimisation.
+    run_cargo(&mut cargo(&["build", "--quiet", "--workspace", "--all-features", "--bin", "rovelog"]))?;
+    let binary = oracle::target().join("debug").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
     let folder = oracle::target().join("soak");
     let mut table =
         "| command | logs | seconds | memory, MB | open files |\n|---|---|---|---|---|\n".to_owned();

@@ -10,7 +10,7 @@ use super::Row;
 use crate::process::blessing;
 use crate::{damage, root};
 
-const HEAD: &str = "| target | executions | hours | edges | features | seeds | bytes of seeds |\n\
+const HEAD: &str = "| target | executions | minutes | edges | features | seeds | bytes of seeds |\n\
                     |---|---|---|---|---|---|---|\n";
 
 /// Returns the figures that libFuzzer printed.
@@ -41,12 +41,12 @@ pub(super) fn row(printed: &str) -> Option<Row> {
 
 /// Returns a line of the table.
 pub(super) fn line(name: &str, row: &Row) -> String {
-    let hours = row.seconds as f64 / 3600.0;
+    let minutes = row.seconds as f64 / 60.0;
     let Row { executions, edges, features, seeds: (seeds, bytes), .. } = row;
-    format!("| `{name}` | {executions} | {hours:.2} | {edges} | {features} | {seeds} | {bytes} |")
+    format!("| `{name}` | {executions} | {minutes:.1} | {edges} | {features} | {seeds} | {bytes} |")
 }
 
-/// Adds the figures of a run to the table, on request: executions and hours add up over the runs.
+/// Adds the figures of a run to the table, on request: executions and minutes add up over the runs.
 pub(super) fn record(rows: &[(String, Row)]) -> Result<()> {
     if !blessing() {
         println!("BLESS=1 adds these figures to docs/internals/reliability.md");
@@ -71,11 +71,11 @@ fn added(text: &str, rows: &[(String, Row)]) -> String {
     for (name, row) in rows {
         let cell = |at: usize| lines.get(name).and_then(|cells| cells.get(at));
         let executions: u64 = cell(1).and_then(|cell| cell.parse().ok()).unwrap_or(0);
-        let hours: f64 = cell(2).and_then(|cell| cell.parse().ok()).unwrap_or(0.0);
+        let minutes: f64 = cell(2).and_then(|cell| cell.parse().ok()).unwrap_or(0.0);
         let cells = vec![
             format!("`{name}`"),
             (executions + row.executions).to_string(),
-            format!("{:.2}", hours + row.seconds as f64 / 3600.0),
+            format!("{:.1}", minutes + row.seconds as f64 / 60.0),
             row.edges.to_string(),
             row.features.to_string(),
             row.seeds.0.to_string(),
@@ -90,7 +90,7 @@ fn added(text: &str, rows: &[(String, Row)]) -> String {
     let sum = |at: usize| lines.values().filter_map(|cells| cells.get(at)?.parse::<f64>().ok()).sum::<f64>();
     let _ = writeln!(
         table,
-        "| all {} | {:.0} | {:.2} | | | {:.0} | {:.0} |",
+        "| all {} | {:.0} | {:.1} | | | {:.0} | {:.0} |",
         lines.len(),
         sum(1),
         sum(2),
@@ -125,9 +125,9 @@ stat::number_of_executed_units: 1024
         assert_eq!(
             lines,
             [
-                "| `toy` | 2024 | 1.10 | 14 | 20 | 5 | 60 |",
+                "| `toy` | 2024 | 7.0 | 14 | 20 | 5 | 60 |",
                 "| `toy2` | 5 | 0.50 | 9 | 9 | 1 | 2 |",
-                "| all 2 | 2029 | 1.60 | | | 6 | 62 |",
+                "| all 2 | 2029 | 7.5 | | | 6 | 62 |",
             ]
         );
     }
