@@ -47,6 +47,7 @@ const HEAD: &str = "\
 
 Commands for one format only are grouped under its name: `rovelog ulog`, `rld`, `bag`, `vel`.
 `rovelog view` shows logs of all four formats, and is not in the table because it does not end.
+`events` with a condition is for all formats, too; without one, it lists the events of a flight.
 
 ";
 
