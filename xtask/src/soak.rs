@@ -32,7 +32,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         _ => bail!("usage: soak [FACTOR]"),
     };
     // Built as by the tests: memory and open files are the same without optimisation.
-    run_cargo(&mut cargo(&["build", "--quiet", "--workspace", "--all-features", "--bin", "rovelog"]))?;
+    run_cargo(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "rovelog"]))?;
     let binary = oracle::target().join("debug").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
     let folder = oracle::target().join("soak");
     let mut table =

@@ -1,4 +1,4 @@
-//! Programs from crates.io under target/ that a task needs.
+//! Programs that a task needs, installed below target/.
 
 use std::path::PathBuf;
 

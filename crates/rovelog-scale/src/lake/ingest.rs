@@ -303,9 +303,7 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
 
-impl Run<'_> {
     /// Removes what the attempts at a pack have left, also those that were killed.
     fn clear_staging(&self, pack: &str) -> Result<(), ScaleError> {
         for attempt in 1..=ATTEMPTS {

@@ -50,15 +50,18 @@ impl Fields {
             }
             return Ok(());
         }
+        let is_first = matches!(self.direct, Direct::Unknown);
         let (mut next, mut met) = (0, Vec::new());
         record.value()?.flatten(&mut |name, value| {
             let Some(number) = number(value) else { return };
             let field = self.named(name, next);
             self.list[field].1.push(number);
-            met.push(field);
+            if is_first {
+                met.push(field);
+            }
             next = field + 1;
         });
-        if matches!(self.direct, Direct::Unknown) {
+        if is_first {
             self.direct = layout.map_or(Direct::No, |layout| {
                 let plan = Plan::new(layout, &mut |_, field| matches!(field.ty, FieldType::List(_)));
                 let is_direct = numbers(&plan, &record.payload, &mut self.buffer);
