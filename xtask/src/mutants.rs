@@ -31,6 +31,8 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let mut mutants = Command::new(program);
     mutants.args([
         "mutants",
+        // Otherwise only the files of the default member of the workspace are found.
+        "--workspace",
         "--all-features",
         "--test-tool",
         "nextest",
@@ -44,15 +46,17 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     // The corpus is what must notice; snapshots are compared, not written.
     mutants.env("ROVELOG_REAL", folder.join("none")).env("INSTA_UPDATE", "no").env_remove("BLESS");
     let status = mutants.current_dir(root()).status().context("starting cargo-mutants")?;
-    let list = |name: &str| fs::read_to_string(folder.join("mutants.out").join(name)).unwrap_or_default();
-    let (caught, missed) = (list("caught.txt"), list("missed.txt"));
+    let list = |name| fs::read_to_string(folder.join(format!("mutants.out/{name}.txt"))).unwrap_or_default();
+    let [caught, slow, unviable, missed] = ["caught", "timeout", "unviable", "missed"].map(list);
+    let count = |text: &str| text.lines().count();
     println!(
         "{} noticed, {} too slow, {} do not compile, {} not noticed",
-        caught.lines().count(),
-        list("timeout.txt").lines().count(),
-        list("unviable.txt").lines().count(),
-        missed.lines().count(),
+        count(&caught),
+        count(&slow),
+        count(&unviable),
+        count(&missed),
     );
+    ensure!(count(&caught) + count(&slow) + count(&missed) > 0, "nothing was changed");
     ensure!(missed.is_empty(), "changes that no test notices:\n{missed}");
     ensure!(status.success(), "cargo-mutants ended with {status}");
     Ok(())

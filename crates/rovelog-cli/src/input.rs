@@ -3,20 +3,15 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-use rovelog::core::Outside;
-use rovelog::core::health::{Health, Pace};
+use rovelog::core::parallel::{self, Jobs};
 use rovelog::ulog_format::UlogReader;
-use rovelog::{
-    AnyLog, Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Select, Severity, Topic,
-};
+use rovelog::{AnyLog, Diagnostics, Error, LogStream, ReadOptions, Select, Severity};
 use rovelog_export::Provenance;
 
 use crate::context::Context;
 use crate::failure::{Failure, Outcome, Status};
-use crate::health;
 use crate::need::{Need, format};
 use crate::remote::Remote;
-use crate::when::{WindowArgs, span};
 
 /// The log argument of a command.
 #[derive(clap::Args)]
@@ -44,6 +39,18 @@ impl LogArgs {
     /// Runs `each` for all logs, whose outputs are parts of one.
     pub(crate) fn each(&self, context: &Context, each: impl FnMut(&Input) -> Outcome) -> Outcome {
         Input::each(&Input::all(&self.files)?, context, each)
+    }
+
+    /// Reads all logs on all threads, and runs `take` for them, in their order.
+    pub(crate) fn each_read<R: Send>(
+        &self,
+        context: &Context,
+        read: impl Fn(&Input) -> Result<R, Failure> + Sync,
+        take: impl FnMut(&Input, R) -> Outcome,
+    ) -> Outcome {
+        let inputs = Input::all(&self.files)?;
+        let (read, mut take) = (|at: usize| read(&inputs[at]), take);
+        Input::each_read(&inputs, context, context.jobs(), read, |at, read| take(&inputs[at], read))
     }
 
     /// Returns the arguments.
@@ -101,15 +108,37 @@ impl Input {
         context: &Context,
         mut each: impl FnMut(&Self) -> Outcome,
     ) -> Outcome {
-        if let [input] = inputs {
-            return each(input);
+        Self::each_read(inputs, context, Jobs::ONE, |_| Ok(()), |at, ()| each(&inputs[at]))
+    }
+
+    /// Runs `read` for the numbers of all logs on so many threads, and `take` with what it returns, in
+    /// the order of the logs: their outputs are parts of one, which `read` does not write. Of several
+    /// logs, it continues after a failure.
+    pub(crate) fn each_read<R: Send>(
+        inputs: &[Self],
+        context: &Context,
+        jobs: Jobs,
+        read: impl Fn(usize) -> Result<R, Failure> + Sync,
+        mut take: impl FnMut(usize, R) -> Outcome,
+    ) -> Outcome {
+        if inputs.len() == 1 {
+            return take(0, read(0)?);
         }
-        let status = Self::for_all(inputs, context, |input| {
-            context.parts.start(input.name());
-            each(input).map_err(|failure| failure.at(&input.path))
-        })?;
+        let mut after = After::new(inputs, context);
+        parallel::in_order(
+            jobs,
+            || (),
+            |(), at| (at, read(at)),
+            |push| (0..inputs.len()).try_for_each(push),
+            |(at, read): (usize, _)| {
+                let input = &inputs[at];
+                context.parts.start(input.name());
+                let outcome = read.and_then(|read| take(at, read));
+                after.log(input, outcome.map_err(|failure| failure.at(&input.path)))
+            },
+        )?;
         context.parts.end(context.out())?;
-        Ok(status)
+        Ok(after.worst)
     }
 
     /// Runs `each` for all files. Continues after a failure; the worst outcome wins (1, then 3,
@@ -119,30 +148,22 @@ impl Input {
         context: &Context,
         mut each: impl FnMut(&Self) -> Outcome,
     ) -> Outcome {
-        let size = |input: &Self| std::fs::metadata(&input.path).map_or(0, |metadata| metadata.len());
-        let mut done = 0;
-        if inputs.len() > 1 {
-            context.progress.start(Some(inputs.iter().map(size).sum()));
-        }
-        let mut worst = Status::Done;
-        for input in inputs {
-            let outcome = each(input);
-            done += size(input);
-            context.progress.at(done);
-            match outcome {
-                Ok(status) => worst = worst.max(status),
-                Err(failure) if failure.ends_the_run() => return Err(failure),
-                Err(failure) => {
-                    context.notices.failure(&failure);
-                    worst = Status::Failed;
-                }
-            }
-        }
-        Ok(worst)
+        let mut after = After::new(inputs, context);
+        inputs.iter().try_for_each(|input| after.log(input, each(input)))?;
+        Ok(after.worst)
+    }
+
+    /// Returns the size of the file; 0 if it is none.
+    fn size(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 
     pub(crate) fn is_stdin(&self) -> bool {
         self.path == Path::new("-")
+    }
+
+    pub(crate) const fn is_remote(&self) -> bool {
+        self.remote.is_some()
     }
 
     /// Returns the name for machine formats.
@@ -223,7 +244,7 @@ impl Input {
         let sha256 = match known {
             Some(sha256) => sha256,
             // Not known of a log that is not read whole.
-            None if self.remote.is_some() => return Ok((log, provenance)),
+            None if self.is_remote() => return Ok((log, provenance)),
             None => std::fs::File::open(&self.path)
                 .and_then(rovelog_export::sha256)
                 .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?,
@@ -296,6 +317,40 @@ impl Input {
     }
 }
 
+/// What comes after each of several logs: the progress, the message of a failure, and the exit code.
+struct After<'a> {
+    context: &'a Context,
+    done: u64,
+    worst: Status,
+}
+
+impl<'a> After<'a> {
+    fn new(inputs: &[Input], context: &'a Context) -> Self {
+        if inputs.len() > 1 {
+            context.progress.start(Some(inputs.iter().map(Input::size).sum()));
+        }
+        Self { context, done: 0, worst: Status::Done }
+    }
+
+    /// Takes the outcome of the next log.
+    ///
+    /// # Errors
+    /// Returns a failure after which no other log is read.
+    fn log(&mut self, input: &Input, outcome: Outcome) -> Result<(), Failure> {
+        self.done += input.size();
+        self.context.progress.at(self.done);
+        match outcome {
+            Ok(status) => self.worst = self.worst.max(status),
+            Err(failure) if failure.ends_the_run() => return Err(failure),
+            Err(failure) => {
+                self.context.notices.failure(&failure);
+                self.worst = Status::Failed;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Splits arguments into logs and names: a log is stdin, an address, what exists, a pattern of files
 /// (with a folder or an extension), and what ends like a log, so that a misspelt file is not taken
 /// for a name.
@@ -360,105 +415,4 @@ fn stdin() -> rovelog::Result<Vec<u8>> {
     }
     stdin.read_to_end(&mut bytes).map_err(io)?;
     Ok(bytes)
-}
-
-/// Facts about a log, from a file or from one pass over stdin.
-pub(crate) struct Survey {
-    pub(crate) format: &'static FormatInfo,
-    pub(crate) info: LogInfo,
-    /// Sorted by name, with instances in numeric order.
-    pub(crate) topics: Vec<Topic>,
-    pub(crate) diagnostics: Diagnostics,
-    /// Of what was looked at for it.
-    pub(crate) health: Option<Health>,
-}
-
-impl Survey {
-    /// By what the log says of itself, its index included.
-    pub(crate) fn new(input: &Input, context: &Context) -> Result<Self, Failure> {
-        Self::with(input, context, Input::open_outline, None)
-    }
-
-    /// By all that is in it, with the health of the times in a window.
-    pub(crate) fn of_all(input: &Input, context: &Context, window: &WindowArgs) -> Result<Self, Failure> {
-        Self::with(input, context, Input::open_all, Some(window))
-    }
-
-    /// By all that is in it; of a remote log, by what it says of itself.
-    pub(crate) fn of_topics(input: &Input, context: &Context) -> Result<Self, Failure> {
-        let is_remote = input.remote.is_some();
-        Self::with(input, context, if is_remote { Input::open_outline } else { Input::open_all }, None)
-    }
-
-    fn with(
-        input: &Input,
-        context: &Context,
-        open: fn(&Input, &Context) -> Result<AnyLog, Failure>,
-        health: Option<&WindowArgs>,
-    ) -> Result<Self, Failure> {
-        let mut survey = if input.is_stdin() {
-            if health.is_some_and(|window| !window.is_open()) {
-                return Err(Failure::usage("-S and -E need a file: the end of a pipe is not known"));
-            }
-            let mut paces: Vec<Pace> = Vec::new();
-            let mut stream = input.stream(context)?;
-            loop {
-                let record = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))?;
-                match record {
-                    Some(record) => {
-                        context.progress.at(record.offset);
-                        let index = record.topic.id.index();
-                        paces.resize_with(paces.len().max(index + 1), Pace::default);
-                        record.time.into_iter().for_each(|time| paces[index].push(time.nanos));
-                    }
-                    None => break,
-                }
-            }
-            Self {
-                health: health.map(|_| Health::new(&paces, &stream.info())),
-                format: stream.format(),
-                info: stream.info(),
-                topics: stream.topics().to_vec(),
-                diagnostics: stream.diagnostics().clone(),
-            }
-        } else {
-            let log = open(input, context)?;
-            let here = |failure: Failure| failure.at(&input.path);
-            let health = health.map(|window| {
-                let window = window.resolve(&context.times(log.info())?, span(&*log))?;
-                health::of(&log, &Select::all().between(window.start, window.end), window)
-            });
-            Self {
-                health: health.transpose().map_err(here)?,
-                format: log.format(),
-                info: log.info().clone(),
-                topics: log.topics().to_vec(),
-                diagnostics: log.diagnostics().clone(),
-            }
-        };
-        input.refuse_damage(&survey.diagnostics, context)?;
-        survey.topics.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
-        Ok(survey)
-    }
-}
-
-impl Survey {
-    /// Returns the records with times far outside of all others, each with the name of its topic.
-    pub(crate) fn outside(&self) -> impl Iterator<Item = (&str, &Outside)> {
-        self.info.outside().iter().map(|outside| {
-            let topic = self.topics.iter().find(|topic| topic.id == outside.topic);
-            (topic.map_or("", |topic| topic.name.as_str()), outside)
-        })
-    }
-}
-
-/// Splits a name so that 2 sorts before 10.
-pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
-    match name.rsplit_once('/') {
-        Some((base, instance)) => {
-            let digits = instance.find(|c: char| !c.is_ascii_digit()).unwrap_or(instance.len());
-            (base, instance[..digits].parse().unwrap_or(u64::MAX), &instance[digits..])
-        }
-        None => (name, 0, ""),
-    }
 }

@@ -34,6 +34,7 @@ mod remote;
 #[path = "local.rs"]
 mod remote;
 mod select;
+mod survey;
 mod table;
 mod text;
 mod times;

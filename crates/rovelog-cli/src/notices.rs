@@ -2,11 +2,11 @@
 //! repeated warnings.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rovelog::Ledger;
 
@@ -22,12 +22,13 @@ pub(crate) struct Notices {
     verbose: bool,
     paint: Paint,
     progress: Progress,
-    warned: RefCell<BTreeMap<&'static str, u64>>,
+    // Logs are read in other threads too.
+    warned: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Notices {
     pub(crate) fn new(verbose: bool, paint: Paint, progress: Progress) -> Self {
-        Self { verbose, paint, progress, warned: RefCell::default() }
+        Self { verbose, paint, progress, warned: Mutex::default() }
     }
 
     /// Prints a note.
@@ -43,7 +44,7 @@ impl Notices {
     /// Prints a warning; after the fifth of a `kind`, only counts it. `kind` is a plural that
     /// follows "3 more".
     pub(crate) fn warn(&self, kind: &'static str, text: &str) {
-        let mut warned = self.warned.borrow_mut();
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         let count = warned.entry(kind).or_default();
         *count += 1;
         if *count <= PRINTED {
@@ -94,7 +95,7 @@ impl Notices {
 
     /// Prints the remaining counts. Returns the exit code.
     pub(crate) fn finish(&self, outcome: Outcome) -> u8 {
-        for (kind, count) in &*self.warned.borrow() {
+        for (kind, count) in &*self.warned.lock().unwrap_or_else(PoisonError::into_inner) {
             if let Some(more) = count.checked_sub(PRINTED).filter(|more| *more > 0) {
                 self.say(&format!("{} {more} more {kind}", self.paint.yellow("warning:")));
             }

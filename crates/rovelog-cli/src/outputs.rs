@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
+use rovelog::core::parallel::Jobs;
+
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, is_several};
@@ -31,27 +33,49 @@ impl Outputs<'_> {
         context: &Context,
         mut each: impl FnMut(&Input, Option<&Path>) -> Outcome,
     ) -> Outcome {
+        self.each_read(logs, context, Jobs::ONE, |_, _| Ok(()), |input, path, ()| each(input, path))
+    }
+
+    /// Runs `write` for all logs on so many threads, each with the path of its output, and `take` with
+    /// what it returns, in the order of the logs. Several logs are as in [`Self::each`].
+    pub(crate) fn each_read<R: Send>(
+        &self,
+        logs: &[PathBuf],
+        context: &Context,
+        jobs: Jobs,
+        write: impl Fn(&Input, Option<&Path>) -> Result<R, Failure> + Sync,
+        mut take: impl FnMut(&Input, Option<&Path>, R) -> Outcome,
+    ) -> Outcome {
         let inputs = Input::all(logs)?;
-        if !is_many(logs) {
-            return Input::each(&inputs, context, |input| each(input, self.path));
-        }
-        let Some(folder) = self.path else {
+        // A new folder is removed at the end if nothing is in it.
+        let (paths, _folder) = self.paths(logs, &inputs)?;
+        let path = |at: usize| paths[at].as_deref();
+        let write = |at: usize| write(&inputs[at], path(at));
+        Input::each_read(&inputs, context, jobs, write, |at, written| take(&inputs[at], path(at), written))
+    }
+
+    /// Returns the path of the output of each log, and the folder that was made for them.
+    fn paths(
+        &self,
+        logs: &[PathBuf],
+        inputs: &[Input],
+    ) -> Result<(Vec<Option<PathBuf>>, Option<OutFolder>), Failure> {
+        let Some(folder) = self.path.filter(|_| is_many(logs)) else {
             return match self.folder {
-                Some(next) => Err(several(next)),
-                None => Input::each(&inputs, context, |input| each(input, None)),
+                Some(next) if is_many(logs) => Err(several(next)),
+                _ => Ok((vec![self.path.map(Path::to_owned); inputs.len()], None)),
             };
         };
         if self.is_file && !folder.is_dir() {
             return Err(several(self.folder.unwrap_or("-o DIR/")).at(folder));
         }
-        let names = names(&inputs)?;
-        // It is removed at the end if it was made and nothing is in it.
-        let _made = OutFolder::create(folder, self.out)?;
-        let mut outputs = names.iter().map(|name| match self.extension {
+        let names = names(inputs)?;
+        let made = OutFolder::create(folder, self.out)?;
+        let path = |name: &String| match self.extension {
             Some(extension) => folder.join(format!("{name}.{extension}")),
             None => folder.join(name),
-        });
-        Input::each(&inputs, context, |input| each(input, outputs.next().as_deref()))
+        };
+        Ok((names.iter().map(|name| Some(path(name))).collect(), Some(made)))
     }
 }
 

@@ -164,6 +164,17 @@ pub(crate) fn with_file(text: &str, file: &Path) -> String {
     text.replace("FILE", &quoted)
 }
 
+/// Splits a name so that 2 sorts before 10.
+pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
+    match name.rsplit_once('/') {
+        Some((base, instance)) => {
+            let digits = instance.find(|c: char| !c.is_ascii_digit()).unwrap_or(instance.len());
+            (base, instance[..digits].parse().unwrap_or(u64::MAX), &instance[digits..])
+        }
+        None => (name, 0, ""),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import http.client
 import http.server
 import io
 import pathlib
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
@@ -182,7 +184,6 @@ def test_a_bucket(bucket: str, tmp_path: pathlib.Path, monkeypatch: pytest.Monke
         done = subprocess.run([sys.executable, "-m", "rovelog", *arguments], capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
-    # A log that is written in one piece, and one in several parts.
     large = tmp_path / "large.bag"
     bag = real_file("rosbag20/real_pointcloud_lz4_2018.bag")
     shutil.copy(bag, large)
@@ -251,3 +252,92 @@ def test_a_folder_of_a_bucket_is_a_source(bucket: str, tmp_path: pathlib.Path, m
         run = [sys.executable, "-m", "rovelog", "info", source, "-f", "json"]
         done = subprocess.run(run, capture_output=True, text=True)
         assert done.stdout.count('"rovelog.info/') == len(corpus) // 2, done.stderr
+
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """Stands before a store, and answers the requests that write, from one on, with an error."""
+
+    protocol_version = "HTTP/1.1"
+    store = ""
+    lock = threading.Lock()
+    writes = 0
+    first = last = 0
+    code = 403
+
+    def _pass(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        with Refusing.lock:
+            Refusing.writes += self.command in ("PUT", "POST")
+            refused = self.command in ("PUT", "POST") and Refusing.first <= Refusing.writes <= Refusing.last
+        host = self.store.removeprefix("http://")
+        if refused:
+            code, headers, answer = Refusing.code, [], b"<Error><Code>Refused</Code></Error>"
+        else:
+            connection = http.client.HTTPConnection(host)
+            connection.request(self.command, self.path, body, {**self.headers, "Host": host})
+            response = connection.getresponse()
+            code, headers, answer = response.status, response.getheaders(), response.read()
+            connection.close()
+        self.send_response(code)
+        for name, value in headers:
+            if name.lower() in ("etag", "last-modified", "content-type", "accept-ranges", "content-range"):
+                self.send_header(name, value)
+        length = dict(headers).get("Content-Length", "0") if self.command == "HEAD" else len(answer)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing(bucket: str) -> Iterator[str]:
+    Refusing.store = bucket
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    thread = threading.Thread(target=proxy.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{proxy.server_port}"
+    finally:
+        proxy.shutdown()
+        thread.join()
+        proxy.server_close()
+
+
+def test_an_object_is_complete_or_absent(refusing: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request of an upload in one piece, and of one in parts, is refused once."""
+    for key, value in settings(refusing).items():
+        monkeypatch.setenv(key.upper(), value)
+    one = ["slice", str(real_file("ulog/sample.ulg"))], "log.ulg"
+    several = ["export", str(real_file("rld/test_unsupported.rld")), "--topics", "samples"], "table.csv"
+
+    def run(arguments: list[str], name: str, first: int, last: int, code: int) -> tuple[int, str]:
+        Refusing.writes, Refusing.first, Refusing.last, Refusing.code = 0, first, last, code
+        arguments = [*arguments, "-o", f"s3://logs/{name}", "--force"]
+        done = subprocess.run([sys.executable, "-m", "rovelog", *arguments], capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    def content(name: str) -> bytes | None:
+        try:
+            with urllib.request.urlopen(f"{refusing}/logs/{name}") as answer:
+                return bytes(answer.read())
+        except urllib.error.HTTPError as error:
+            assert error.code == 404
+            return None
+
+    for (arguments, name), fewest in ((one, 1), (several, 4)):
+        code, said = run(arguments, f"whole/{name}", 0, 0, 0)
+        assert code == 0, said
+        requests, whole = Refusing.writes, content(f"whole/{name}")
+        assert requests >= fewest and whole
+        for turn in range(1, requests + 1):
+            to = f"{turn}/{name}"
+            code, said = run(arguments, to, turn, 1000, 403)
+            assert code == 1 and f"s3://logs/{to}" in said and "next: " in said, said
+            assert content(to) is None, f"request {turn} of {requests} was refused"
+            # Once busy, it is asked again.
+            code, said = run(arguments, to, turn, turn, 503)
+            assert code == 0 and content(to) == whole, said

@@ -8,9 +8,10 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::health::{HealthDoc, Report};
-use crate::input::{LogArgs, Survey};
+use crate::input::{Input, LogArgs};
 use crate::machine::{FormatDoc, LostDoc, ProblemDoc};
 use crate::output::Out;
+use crate::survey::Survey;
 use crate::text::{count, escape};
 use crate::times::Times;
 use crate::when::WindowArgs;
@@ -85,8 +86,8 @@ fn is_intact(survey: &Survey) -> bool {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json, Format::Ndjson, Format::Csv])?;
     context.parts.are_named();
-    args.logs.each(context, |input| {
-        let survey = Survey::of_all(input, context, &args.window)?;
+    let read = |input: &Input| Survey::of_all(input, context, &args.window);
+    args.logs.each_read(context, read, |input, survey| {
         let status = if is_intact(&survey) { Status::Done } else { Status::Failed };
         let name = input.name();
         let mut out = context.out();

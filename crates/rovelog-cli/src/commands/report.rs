@@ -1,7 +1,8 @@
 //! `rovelog report`: a log as an HTML page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use rovelog::Ledger;
 use rovelog_export::report::{self, ReportOptions};
 
 use crate::context::{Context, Format};
@@ -49,18 +50,29 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         folder: Some("-o reports/"),
         out: args.output.args(),
     };
-    outputs.each(args.logs.paths(), context, |input, path| {
+    let write = |input: &Input, path: Option<&Path>| {
         if let Some(path) = path.filter(|path| !html(path)) {
             return Err(Failure::usage("report writes HTML only")
                 .next("use the extension .html: -o report.html")
                 .at(path));
         }
-        one(args, input, path, context)
+        write(args, input, path, context)
+    };
+    outputs.each_read(args.logs.paths(), context, context.jobs(), write, |input, _, (path, lost)| {
+        if let Some(path) = path {
+            context.note(&format!("wrote {}", path.display()));
+        }
+        Ok(context.notices.loss(&lost, &input.path))
     })
 }
 
-/// Writes the report of one log.
-fn one(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> Outcome {
+/// Writes the report of one log. Returns its path if it is a file, and what the log has lost.
+fn write(
+    args: &Args,
+    input: &Input,
+    path: Option<&Path>,
+    context: &Context,
+) -> Result<(Option<PathBuf>, Ledger), Failure> {
     let (log, provenance) = input.open_with_provenance(context, &Need::All, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
@@ -69,8 +81,5 @@ fn one(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> Ou
         Destination::create(path, "report.html", &input.files(context), args.output.args(), context)?;
     report::write(&log, &provenance, &options, &mut out)
         .map_err(|error| Failure::from(error).at(&input.path))?;
-    if let Some(path) = out.finish()? {
-        context.note(&format!("wrote {}", path.display()));
-    }
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    Ok((out.finish()?, log.info().lost.clone()))
 }

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{Input, logs_and_names, natural};
+use crate::input::{Input, logs_and_names};
 use crate::output::Out;
 use crate::select::unknown_topic;
 use crate::table::{Align, Table};
-use crate::text::escape;
+use crate::text::{escape, natural};
 
 const MORE: &str = "\
 Topics of one type are listed together. Nested fields have flat names such as esc[].rpm.

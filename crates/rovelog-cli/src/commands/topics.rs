@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use crate::context::{Context, Format};
 use crate::failure::{Outcome, Status};
-use crate::input::{Input, LogArgs, Survey};
+use crate::input::{Input, LogArgs};
 use crate::machine::TopicDoc;
 use crate::select::TopicArgs;
+use crate::survey::Survey;
 use crate::table::{Align, Table};
 use crate::text::size;
 

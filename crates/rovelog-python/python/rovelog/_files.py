@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -53,13 +54,17 @@ def partials(paths: list[str], sources: Iterable[str], force: bool) -> Iterator[
         claimed = [stack.enter_context(_claimed(f"{target}.partial", sources)) for target in targets]
         yield [part for part, _ in claimed]
         for (part, file), target in zip(claimed, targets, strict=True):
-            with contextlib.suppress(OSError):  # a file system that cannot
-                os.fsync(file)
-            if force and os.path.exists(target):
-                shutil.copymode(target, part)
-                os.replace(part, target)
-            else:
-                _name_new(part, target)
+            try:
+                _sync(file)
+                if force and os.path.exists(target):
+                    shutil.copymode(target, part)
+                    os.replace(part, target)
+                else:
+                    _name_new(part, target)
+            except OSError as error:
+                raise _not_written(target, error) from error
+        for folder in {os.path.dirname(target) for target in targets}:
+            _sync_folder(folder)
 
 
 @contextlib.contextmanager
@@ -70,9 +75,7 @@ def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
     try:
         file = os.open(part, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        kind = MissingFileError if isinstance(error, FileNotFoundError) else ReadError
-        path = part.removesuffix(".partial")
-        raise kind(f"cannot write the output: {error.strerror}", path=path, next="name another file") from error
+        raise _not_written(part.removesuffix(".partial"), error) from error
     try:
         if fcntl is not None:
             try:
@@ -92,6 +95,37 @@ def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
         os.close(file)
 
 
+def _not_written(path: str, error: OSError) -> ReadError:
+    kind = MissingFileError if isinstance(error, FileNotFoundError) else ReadError
+    return kind(f"cannot write the output: {error.strerror}", path=path, next="name another file")
+
+
+def _sync(file: int) -> None:
+    """Waits until a file is on the disk, if its file system supports that."""
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+            raise
+
+
+def _sync_folder(path: str) -> None:
+    """Waits until the names in a folder are on the disk. Until then a file is complete, but may be lost."""
+    if os.name == "nt":
+        return
+    try:
+        folder = os.open(path, os.O_RDONLY)
+    except PermissionError:  # write, but no read permission
+        return
+    try:
+        _sync(folder)
+    except OSError as error:
+        what = f"the output is complete, but may be lost if the power fails: {error.strerror}"
+        raise ReadError(what, path=path, next="check the disk, and write again with force=True") from error
+    finally:
+        os.close(folder)
+
+
 def _name_new(part: str, target: str) -> None:
     """Gives a whole file its name, unless another file got it meanwhile."""
     try:
@@ -100,6 +134,8 @@ def _name_new(part: str, target: str) -> None:
         what = "a file with the name of the output was created meanwhile"
         raise ReadError(what, path=target, next="name another file, or force=True") from error
     except OSError:  # a file system without hard links
+        if os.path.lexists(target):
+            raise
         os.replace(part, target)
 
 

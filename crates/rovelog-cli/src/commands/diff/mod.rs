@@ -19,11 +19,11 @@ use super::params::model::{is_calibration, parameters, same, shown};
 use super::topics::rate;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{Input, natural};
+use crate::input::Input;
 use crate::output::Out;
 use crate::progress::Progress;
 use crate::select::{FieldArgs, TopicArgs};
-use crate::text::{escape, padded, width};
+use crate::text::{escape, natural, padded, width};
 
 const MORE: &str = "\
 Marks: - only in A, + only in B, ~ differs. Rates count as different above 1 %. Types are compared \

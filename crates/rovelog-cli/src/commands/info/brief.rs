@@ -3,8 +3,8 @@
 use rovelog::Timestamp;
 
 use crate::failure::Failure;
-use crate::input::Survey;
 use crate::output::Out;
+use crate::survey::Survey;
 use crate::table::{Align, Table};
 use crate::text::size;
 use crate::times::{TimeArgs, Times, span_text};

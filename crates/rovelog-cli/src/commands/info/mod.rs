@@ -13,10 +13,11 @@ use self::brief::Brief;
 use crate::commands::topics;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
-use crate::input::{Input, LogArgs, Survey};
+use crate::input::{Input, LogArgs};
 use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
 use crate::records::plain;
+use crate::survey::Survey;
 use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
 use rovelog_export::signal::near;
@@ -117,40 +118,43 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.parts.are_named();
     let mut table = Brief::table();
     let mut first = true;
-    let status = args.logs.each(context, |input| {
-        let survey = Survey::new(input, context)?;
-        let name = input.name();
-        let mut out = context.out();
-        let here = |failure: Failure| failure.at(&input.path);
-        match format {
-            _ if args.get.is_some() => {
-                let key = args.get.as_deref().unwrap_or_default();
-                writeln!(out, "{}", get(&name, &survey, key).map_err(here)?)?;
-            }
-            Format::Json => out.document(&Document::new(&name, &survey)?)?,
-            Format::Ndjson => out.document_line(&Document::new(&name, &survey)?)?,
-            Format::Csv => {
-                Brief::new(&name, &survey)?.csv(out, &mut first)?;
-                return Ok(Status::Done);
-            }
-            _ if args.brief => {
-                table.row(
-                    Brief::new(&name, &survey)?.row(&survey, &context.times(&survey.info).map_err(here)?),
-                );
-            }
-            _ => {
-                if !std::mem::take(&mut first) {
-                    writeln!(out)?;
+    let status = args.logs.each_read(
+        context,
+        |input| Survey::new(input, context),
+        |input, survey| {
+            let name = input.name();
+            let mut out = context.out();
+            let here = |failure: Failure| failure.at(&input.path);
+            match format {
+                _ if args.get.is_some() => {
+                    let key = args.get.as_deref().unwrap_or_default();
+                    writeln!(out, "{}", get(&name, &survey, key).map_err(here)?)?;
                 }
-                text(&mut out, input, &survey, context).map_err(here)?;
-                if args.explain {
-                    explain(&mut out, &survey)?;
+                Format::Json => out.document(&Document::new(&name, &survey)?)?,
+                Format::Ndjson => out.document_line(&Document::new(&name, &survey)?)?,
+                Format::Csv => {
+                    Brief::new(&name, &survey)?.csv(out, &mut first)?;
+                    return Ok(Status::Done);
+                }
+                _ if args.brief => {
+                    table.row(
+                        Brief::new(&name, &survey)?.row(&survey, &context.times(&survey.info).map_err(here)?),
+                    );
+                }
+                _ => {
+                    if !std::mem::take(&mut first) {
+                        writeln!(out)?;
+                    }
+                    text(&mut out, input, &survey, context).map_err(here)?;
+                    if args.explain {
+                        explain(&mut out, &survey)?;
+                    }
                 }
             }
-        }
-        out.flush()?;
-        Ok(Status::Done)
-    })?;
+            out.flush()?;
+            Ok(Status::Done)
+        },
+    )?;
     if args.brief && format == Format::Text {
         let mut out = context.out();
         table.write(&mut out)?;
