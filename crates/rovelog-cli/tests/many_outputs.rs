@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, snapshot};
+use common::{Place, run_in, snapshot};
 
 /// Logs of two formats, one of them twice, and a file that is no log.
 fn place() -> Place {
@@ -70,4 +70,36 @@ fn outputs_are_those_of_each_log() {
     assert_eq!(place.run("report one-topic.ulg utc-gps-int32.ulg -o all/").status.code(), Some(1));
     assert!(place.path("all/one-topic.html").exists());
     assert_eq!(place.run("report one-topic.ulg utc-gps-int32.ulg -o all/ --force").status.code(), Some(0));
+}
+
+/// Logs are read on all threads, but what is shown of them, errors included, keeps their order.
+#[test]
+fn nothing_depends_on_the_number_of_threads() {
+    let place = place();
+    for format in ["rld", "rosbag", "ulog", "vel"] {
+        for command in ["info", "info -f csv", "info --brief", "check", "check -f json", "check -f csv -q"] {
+            let run = |jobs| {
+                let run = run_in(format, &format!("{command} . --jobs {jobs}"), b"");
+                (run.status.code(), run.stdout, run.stderr)
+            };
+            let one = run(1);
+            assert!(one.1.len() > 2000, "{command} of {format}");
+            assert!(one == run(3), "{command} of {format}");
+        }
+        let report = |jobs| {
+            let folder = format!("{format}-{jobs}");
+            let place = place.path(&folder).display().to_string();
+            let run = run_in(format, &format!("report . -o {place} --jobs {jobs}"), b"");
+            let said = String::from_utf8(run.stderr).unwrap().replace(&place, "");
+            (run.status.code(), run.stdout, said)
+        };
+        assert!(report(1) == report(3), "reports of {format}");
+        let [one, three] = ["1", "3"].map(|jobs| format!("{format}-{jobs}"));
+        let names = place.names(&one);
+        assert!(names.len() > 10 && names == place.names(&three), "reports of {format}");
+        for name in names {
+            let [one, three] = [&one, &three].map(|folder| place.read(&format!("{folder}/{name}")));
+            assert!(one == three, "{name}");
+        }
+    }
 }
