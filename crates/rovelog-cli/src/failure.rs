@@ -121,22 +121,7 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 
 /// Returns the failure `what` of the file system, with the next step.
 pub(crate) fn refused_by_disk(what: &str, path: &Path, error: &io::Error) -> Failure {
-    let failure = Failure::failed(format!("{what}: {error}")).at(path);
-    match error.kind() {
-        io::ErrorKind::NotFound => failure.next("check the path: its folder does not exist"),
-        io::ErrorKind::PermissionDenied => failure.next("write to a folder that you own"),
-        io::ErrorKind::AlreadyExists => failure.next("choose another name, or move away what has it"),
-        io::ErrorKind::StorageFull => failure.next("free disk space, or write to another disk"),
-        io::ErrorKind::QuotaExceeded => {
-            failure.next("free disk space of your quota, or write to another disk")
-        }
-        io::ErrorKind::FileTooLarge => {
-            failure.next("write to a file system for larger files, or raise the limit: ulimit -f")
-        }
-        io::ErrorKind::ReadOnlyFilesystem => failure.next("write to a disk that is not read-only"),
-        // Errors of the disk, of a network file system, of limits of the process.
-        _ => failure.next("write to another disk, or try again"),
-    }
+    Failure::failed(format!("{what}: {error}")).at(path).next(rovelog_export::next_step(error))
 }
 
 impl From<Error> for Failure {

@@ -69,3 +69,20 @@ impl From<ParquetError> for ExportError {
         }
     }
 }
+
+/// Returns what to do next after the file system refused to write an output.
+pub fn next_step(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "check the path: its folder does not exist",
+        io::ErrorKind::PermissionDenied => "write to a folder that you own",
+        io::ErrorKind::AlreadyExists => "choose another name, or move away what has it",
+        io::ErrorKind::StorageFull => "free disk space, or write to another disk",
+        io::ErrorKind::QuotaExceeded => "free disk space of your quota, or write to another disk",
+        io::ErrorKind::FileTooLarge => {
+            "write to a file system for larger files, or raise the limit: ulimit -f"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "write to a disk that is not read-only",
+        // Errors of the disk, of a network file system, of limits of the process.
+        _ => "write to another disk, or try again",
+    }
+}

@@ -45,7 +45,7 @@ pub mod table;
 pub mod track;
 mod xml;
 
-pub use error::ExportError;
+pub use error::{ExportError, next_step};
 pub use exported::{Exported, Loss};
 pub use kind::{Kind, topic_names};
 pub use provenance::{Provenance, TimeBase, sha256};

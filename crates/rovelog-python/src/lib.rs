@@ -61,6 +61,8 @@ mod _core {
     #[pymodule_export]
     use crate::memory::{Leaf, Memory};
     #[pymodule_export]
+    use crate::output::next_step;
+    #[pymodule_export]
     use crate::reader::{Reader, formats};
     #[pymodule_export]
     use crate::records::{_message, Message, Messages};

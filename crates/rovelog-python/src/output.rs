@@ -33,6 +33,7 @@ pub(crate) fn write<T: Send>(
             let class = if missing { "MissingFileError" } else { "ReadError" };
             let path = out.to_string_lossy();
             let raise = Raise::new(class, format!("cannot write the output: {error}"));
+            let raise = raise.next(rovelog_export::next_step(&error));
             // The file gets its own name when it is complete.
             raise.of(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
         }
@@ -41,6 +42,13 @@ pub(crate) fn write<T: Send>(
             raise.of(reader.log.format().id, reader.origin.path()).raise(py)
         }
     })
+}
+
+/// Returns what to do next after the file system refused to write an output, by the number of the
+/// error.
+#[pyfunction]
+pub(crate) fn next_step(errno: i32) -> &'static str {
+    rovelog_export::next_step(&io::Error::from_raw_os_error(errno))
 }
 
 /// Creates a file whose writing ends at a signal.

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from rovelog import _core
 from rovelog._errors import MissingFileError, ReadError
 
 try:
@@ -97,7 +98,7 @@ def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
 
 def _not_written(path: str, error: OSError) -> ReadError:
     kind = MissingFileError if isinstance(error, FileNotFoundError) else ReadError
-    return kind(f"cannot write the output: {error.strerror}", path=path, next="name another file")
+    return kind(f"cannot write the output: {error.strerror}", path=path, next=_core.next_step(error.errno or 0))
 
 
 def _sync(file: int) -> None:
