@@ -35,6 +35,7 @@ __all__ = [
     "lake_answer",
     "lake_ingest",
     "main",
+    "next_step",
     "rld_block_times",
     "rld_currents",
     "rld_energy",
