@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Result, ensure};
 
 use crate::process::{run, run_or};
-use crate::{oracle, package, root};
+use crate::{package, place, root};
 
 /// Drives Chromium; has axe-core; writes pictures with a palette.
 const PACKAGES: &[&str] = &["playwright==1.65.2", "axe-playwright-python==0.1.8", "pillow"];
@@ -53,7 +53,7 @@ pub(crate) fn check() -> Result<()> {
         return Ok(());
     };
     let mut tests = script("browser.py", &chromium)?;
-    match oracle::real() {
+    match place::real() {
         Some(real) => drop(tests.arg(real)),
         None => println!("SKIPPED: real logs; the page shows logs of the corpus"),
     }
@@ -63,7 +63,7 @@ pub(crate) fn check() -> Result<()> {
 /// Runs the subcommand `screenshots`.
 pub(crate) fn screenshots(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "screenshots takes no options");
-    let (Some(chromium), Some(real)) = (chromium(), oracle::real()) else {
+    let (Some(chromium), Some(real)) = (chromium(), place::real()) else {
         anyhow::bail!(
             "screenshots needs Chromium (ROVELOG_BROWSER names one) and the real logs (ROVELOG_REAL)"
         );

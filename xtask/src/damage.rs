@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{blessing, cargo};
-use crate::{oracle, root};
+use crate::{place, python, root};
 
 /// End of a table in the document.
 const END: &str = "<!-- end -->\n";
@@ -33,9 +33,9 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
 
 /// Returns the command that damages one real log and runs other readers on it.
 fn next_to_others() -> Result<Command> {
-    let Some(real) = oracle::real() else { bail!("the plan of damage is among the real logs") };
-    let mut script = oracle::ulog::script("ulog_damage.py")?;
-    script.arg(oracle::binary()?).arg(real);
+    let Some(real) = place::real() else { bail!("the plan of damage is among the real logs") };
+    let mut script = python::pyulog_script("ulog_damage.py")?;
+    script.arg(place::binary()?).arg(real);
     Ok(script)
 }
 
@@ -56,7 +56,7 @@ fn over_logs(options: &[&str]) -> Command {
     for format in ["rld", "rosbag", "ulog", "vel"] {
         cargo.arg(root().join("corpus").join(format));
     }
-    if let Some(real) = oracle::real() {
+    if let Some(real) = place::real() {
         for folder in ["rld", "rosbag12", "rosbag20", "ulog", "vel"] {
             cargo.arg(real.join(folder));
         }

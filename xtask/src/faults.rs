@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::oracle;
+use crate::place;
 use crate::process::{blessing, cargo, run_or};
 use crate::{damage, root};
 
@@ -19,7 +19,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         [option, number] if option == "--kills" && number.parse::<u32>().is_ok() => number,
         _ => bail!("usage: faults [--kills N]"),
     };
-    let folder = oracle::target().join("faults");
+    let folder = place::target().join("faults");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     let mut tests = cargo(&["test", "--quiet", "--workspace", "--all-features", "--test", "faults", "--"]);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::{oracle, root};
+use crate::{place, root};
 
 /// Arguments, and the feature that they need.
 const MISSING: [(&[&str], &str); 5] = [
@@ -31,7 +31,7 @@ pub(crate) fn check() -> Result<()> {
         output.status.success() && said.is_empty(),
         "the first command must succeed, and its build must have no warning: {said}"
     );
-    let program = oracle::target().join("release").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
+    let program = place::target().join("release").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
     for (args, feature) in MISSING {
         let output = Command::new(&program).args(args).current_dir(root()).output()?;
         let said = String::from_utf8_lossy(&output.stderr);

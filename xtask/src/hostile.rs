@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::process::run_or;
-use crate::{oracle, root, size};
+use crate::{place, root, size};
 
 /// Size of each log in bytes.
 const SIZE: u64 = 20_000_000;
@@ -14,7 +14,7 @@ const SIZE: u64 = 20_000_000;
 /// Runs the subcommand: `[--size SIZE] [--only TEXT]`.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let mut script = Command::new("python3");
-    script.arg("-B").arg(root().join("oracle/hostile.py")).arg(oracle::binary()?);
+    script.arg("-B").arg(root().join("oracle/hostile.py")).arg(place::binary()?);
     let (bytes, only) = match args {
         [] => (SIZE, None),
         [size, bytes] if size == "--size" => (size::parse(bytes)?, None),

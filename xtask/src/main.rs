@@ -17,6 +17,7 @@ mod mutants;
 mod oracle;
 mod package;
 mod peers;
+mod place;
 mod process;
 mod python;
 mod release;

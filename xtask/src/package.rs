@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::process::run;
-use crate::{oracle, python, root};
+use crate::{place, python, root};
 
 /// Packages that the tests need, in the versions that the documents name.
 const PACKAGES: &[&str] = &[
@@ -67,7 +67,7 @@ fn manylinux() -> Result<()> {
     let path = env::join_paths(std::iter::once(programs.to_path_buf()).chain(env::split_paths(&path)))?;
     let mut build = Command::new(&python);
     build.args(["-m", "maturin", "build", "--release", "--zig", "--compatibility", MANYLINUX, "--out"]);
-    build.arg(&out).env("PATH", &path).env("CARGO_TARGET_DIR", oracle::target().join("manylinux"));
+    build.arg(&out).env("PATH", &path).env("CARGO_TARGET_DIR", place::target().join("manylinux"));
     run(build.current_dir(folder()))?;
     for wheel in fs::read_dir(&out)? {
         run(Command::new(&python).args(["-m", "auditwheel", "show"]).arg(wheel?.path()))?;
@@ -126,7 +126,7 @@ fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
     // Most dependencies are as the other stages have built them; only pyo3, which maturin configures
     // differently, is compiled again.
-    build.env("CARGO_TARGET_DIR", oracle::target());
+    build.env("CARGO_TARGET_DIR", place::target());
     run(build.current_dir(folder()))?;
     let wheels = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
     let wheel =

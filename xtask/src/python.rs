@@ -34,3 +34,21 @@ pub(crate) fn with(name: &str, packages: &[&str]) -> Result<PathBuf> {
     std::fs::write(&list, wanted)?;
     Ok(python)
 }
+
+/// Returns a script of `oracle/`, ready for its arguments, with a Python that has `packages`.
+pub(crate) fn script(name: &str, environment: &str, packages: &[&str]) -> Result<Command> {
+    Ok(script_with(with(environment, packages)?, name))
+}
+
+/// Returns a script of `oracle/` with this interpreter.
+pub(crate) fn script_with(python: PathBuf, name: &str) -> Command {
+    let mut command = Command::new(python);
+    // Writes no bytecode next to the sources.
+    command.arg("-B").arg(root().join("oracle").join(name));
+    command
+}
+
+/// Returns a script of `oracle/` with pyulog installed, which several tasks compare with.
+pub(crate) fn pyulog_script(name: &str) -> Result<Command> {
+    script(name, "oracle-ulog", &[PYULOG, "numpy"])
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::process::{blessing, cargo, files_below, run as run_cargo};
-use crate::{damage, oracle, root};
+use crate::{damage, place, root};
 
 /// Numbers of logs. Each is a link to a log of the corpus, so that content is the same in all sizes.
 const LOGS: [usize; 3] = [1000, 5000, 10_000];
@@ -33,8 +33,8 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     };
     // Built as by the tests: memory and open files are the same without optimisation.
     run_cargo(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "rovelog"]))?;
-    let binary = oracle::target().join("debug").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
-    let folder = oracle::target().join("soak");
+    let binary = place::target().join("debug").join(format!("rovelog{}", std::env::consts::EXE_SUFFIX));
+    let folder = place::target().join("soak");
     let mut table =
         "| command | logs | seconds | memory, MB | open files |\n|---|---|---|---|---|\n".to_owned();
     let mut failed = Vec::new();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{self, blessing, run, shown};
-use crate::{browser, corpus, first, oracle, package, tidy};
+use crate::{browser, corpus, first, package, place, tidy};
 
 /// A name and a function.
 type Stage = (&'static str, fn() -> Result<()>);
@@ -57,11 +57,11 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     }
     let total: Duration = times.iter().map(|stage| stage.1).sum();
     println!("  {:<14} {:>7.1} s\n\n--- tests", "together", total.as_secs_f64());
-    if let Some(folder) = oracle::real() {
+    if let Some(folder) = place::real() {
         println!("with the real logs of {}", folder.display());
     }
     // Tests print when they skip, but a runner hides the output of a passing test.
-    let list = oracle::target().join("skipped-tests.txt");
+    let list = place::target().join("skipped-tests.txt");
     let _ = fs::remove_file(&list);
     tests(&list).context("stage `tests` failed")
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::process::cargo;
-use crate::{oracle, root};
+use crate::{place, root};
 
 /// Targets, and the crates that are checked for them.
 const TARGETS: &[(&str, &[&str])] = &[
@@ -52,7 +52,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
             if *crates == RECORDS {
                 check.arg("--no-default-features");
             }
-            check.env("CARGO_TARGET_DIR", oracle::target().join("targets"));
+            check.env("CARGO_TARGET_DIR", place::target().join("targets"));
             let status = check.status().context("starting cargo")?;
             println!("{target}: {name}: {}", if status.success() { "compiles" } else { "fails" });
             if !status.success() {

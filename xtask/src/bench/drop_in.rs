@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::python::{PYULOG, ROCKETLOGGER};
-use crate::{corpus, oracle, package, peers, root};
+use crate::{corpus, package, peers, place, root};
 
 /// An older package, its drop-in replacement, and scripts that run with both.
 struct DropIn {
@@ -62,7 +62,7 @@ const BLOCKS: usize = 2800;
 /// Makes a long measurement from a real one: its header, and its blocks again and again with
 /// growing timestamps.
 fn large_rld() -> Result<Option<PathBuf>> {
-    let Some(real) = oracle::real() else { return Ok(None) };
+    let Some(real) = place::real() else { return Ok(None) };
     let out = root().join("target/large/power.rld");
     if out.is_file() {
         return Ok(Some(out));

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::process::run_or;
 use crate::python::{self, NUMPY, PYARROW, PYULOG};
-use crate::{corpus, oracle, peers, root};
+use crate::{corpus, peers, place, root};
 
 /// Sizes of the logs whose cost per byte is compared.
 const SIZES: [u64; 4] = [4_000_000, 40_000_000, 400_000_000, 4_000_000_000];
@@ -34,6 +34,6 @@ pub(super) fn flat(format: &str, most: u64) -> Result<()> {
 
 fn measure(mut python: Command, part: &str, logs: &[PathBuf]) -> Result<()> {
     let script = root().join("bench/export_times.py");
-    python.arg("-B").arg(script).arg(part).arg(oracle::binary()?).args(logs);
+    python.arg("-B").arg(script).arg(part).arg(place::binary()?).args(logs);
     run_or(&mut python, "the bench failed")
 }

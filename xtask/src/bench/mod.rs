@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, run_or};
-use crate::{corpus, oracle, peers, python, root};
+use crate::{corpus, peers, place, python, root};
 use works::BENCHES;
 
 /// The benchmark of a format.
@@ -102,7 +102,7 @@ fn logs(bench: &Bench) -> Result<Vec<PathBuf>> {
 fn chunked(log: &Path, compression: &str) -> Result<PathBuf> {
     let to = log.with_extension(format!("{compression}.bag"));
     if !to.is_file() {
-        let mut export = Command::new(oracle::binary()?);
+        let mut export = Command::new(place::binary()?);
         export.args(["export", "--to", "bag2", "--compression", compression]).arg(log).arg("-o").arg(&to);
         run_or(&mut export, "the bag V2.0 was not written")?;
     }

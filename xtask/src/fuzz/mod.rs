@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::process::{cargo, run};
-use crate::{oracle, release, root};
+use crate::{place, release, root};
 
 /// Counters that libFuzzer reads: edges, compared values.
 const COVERAGE: &[&str] = &[
@@ -55,7 +55,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         bail!("no target starts with `{unknown}`; usage: fuzz [--minutes N] [TARGET...]");
     }
     names.retain(|name| wanted.is_empty() || wanted.iter().any(|start| name.starts_with(start)));
-    let folder = oracle::target().join("fuzz");
+    let folder = place::target().join("fuzz");
     let built = build(&folder, &names)?;
     let seconds = (minutes * 60 / names.len() as u64).max(1);
     let (mut rows, mut failed) = (Vec::new(), Vec::new());

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use super::{binary, real, script};
+use crate::place::{binary, real};
 use crate::process::run_or;
-use crate::python::{PYARROW, ROCKETLOGGER};
+use crate::python::{PYARROW, ROCKETLOGGER, script};
 
 const REQUIREMENTS: &[&str] =
     &[PYARROW, ROCKETLOGGER, "numpy", "polars==2.1.0", "duckdb==2.0.0", "pandas", "scipy"];

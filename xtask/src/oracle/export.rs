@@ -6,8 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{binary, real, rosbag, script};
-use crate::python::{MCAP, NUMPY, PYARROW, PYULOG, ROSBAGS};
+use super::rosbag;
+use crate::place::{binary, real};
+use crate::python::{MCAP, NUMPY, PYARROW, PYULOG, ROSBAGS, script};
 use crate::root;
 
 /// Packages that the scripts need; numpy's version determines how ulog2csv prints numbers.

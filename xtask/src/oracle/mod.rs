@@ -12,17 +12,16 @@ mod rld;
 mod rosbag;
 mod suites;
 mod tools;
-pub(crate) mod ulog;
+mod ulog;
 mod vel;
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 
-use crate::process::{cargo, run};
-use crate::{python, root};
+use crate::process::run;
+use crate::root;
 
 /// Compares the values, and fails at an unexpected difference.
 type Check = fn() -> Result<()>;
@@ -55,39 +54,6 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     check()
 }
 
-/// Returns the folder of real logs, from `ROVELOG_REAL` or next to the checkout; prints a note if
-/// there is none.
-pub(crate) fn real() -> Option<PathBuf> {
-    let folder = env::var_os("ROVELOG_REAL").map_or_else(|| root().join("../shared/real"), PathBuf::from);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    println!("SKIPPED: no real logs in {} (set ROVELOG_REAL)", folder.display());
-    None
-}
-
-/// Builds the release binary of `rovelog`. Returns its path.
-pub(crate) fn binary() -> Result<PathBuf> {
-    run(&mut cargo(&["build", "--quiet", "--release", "-p", "rovelog-cli", "--all-features"]))?;
-    let name = format!("rovelog{}", env::consts::EXE_SUFFIX);
-    let binary = target().join("release").join(name);
-    ensure!(binary.is_file(), "cargo built no {}", binary.display());
-    Ok(binary)
-}
-
-/// Returns a script of `oracle/`, ready for its arguments, with a Python that has `packages`.
-fn script(name: &str, environment: &str, packages: &[&str]) -> Result<Command> {
-    Ok(script_with(python::with(environment, packages)?, name))
-}
-
-/// Returns a script of `oracle/` with this interpreter.
-fn script_with(python: PathBuf, name: &str) -> Command {
-    let mut command = Command::new(python);
-    // Writes no bytecode next to the sources.
-    command.arg("-B").arg(root().join("oracle").join(name));
-    command
-}
-
 /// Returns the folder of a Python package's source distribution (`name==version`), downloaded once.
 fn source(python: &Path, package: &str) -> Result<PathBuf> {
     let folder = root().join("target/python-sources");
@@ -101,9 +67,4 @@ fn source(python: &Path, package: &str) -> Result<PathBuf> {
     run(pip.arg(&folder))?;
     run(Command::new("tar").arg("xzf").arg(folder.join(format!("{name}.tar.gz"))).arg("-C").arg(&folder))?;
     Ok(sources)
-}
-
-/// Returns cargo's target folder.
-pub(crate) fn target() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }

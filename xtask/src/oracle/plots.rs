@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 
-use super::{binary, real, ulog};
+use crate::place::{binary, real};
 use crate::process::run_or;
+use crate::python;
 
 /// Real logs of three generations of PX4.
 const LOGS: [&str; 3] = [
@@ -15,7 +16,7 @@ const LOGS: [&str; 3] = [
 /// Compares the points that reports draw with Flight Review's.
 pub(super) fn check() -> Result<()> {
     let Some(real) = real() else { return Ok(()) };
-    let mut checker = ulog::script("flight_review.py")?;
+    let mut checker = python::pyulog_script("flight_review.py")?;
     checker.arg(binary()?).args(LOGS.map(|log| real.join("ulog").join(log)));
     run_or(&mut checker, "reports differ from what Flight Review draws")
 }

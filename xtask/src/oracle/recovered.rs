@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{binary, real, rld, rosbag, ulog};
+use super::{rld, rosbag};
+use crate::place::{binary, real};
 use crate::process::run_or;
-use crate::{damage, root};
+use crate::{damage, python, root};
 
 /// Damages all logs, recovers them, and opens the results with each format's reader.
 pub(super) fn check() -> Result<()> {
@@ -17,7 +18,7 @@ pub(super) fn check() -> Result<()> {
     }
     run_or(&mut damage::campaign("1", Some(&recovered)), "something that must hold does not")?;
     let checkers = [
-        ("ulog", "ulog", Some(ulog::script("recovered.py")?)),
+        ("ulog", "ulog", Some(python::pyulog_script("recovered.py")?)),
         ("rld", "rld", Some(rld::script("recovered.py")?)),
         ("rosbag", "rosbag12", rosbag::script("recovered.py")),
     ];

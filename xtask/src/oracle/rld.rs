@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{binary, real, source};
+use super::source;
+use crate::place::{binary, real};
 use crate::process::run_or;
 use crate::python::{self, ROCKETLOGGER};
 use crate::root;
@@ -23,7 +24,7 @@ pub(super) fn check() -> Result<()> {
 
 /// Returns a script with rocketlogger installed.
 pub(super) fn script(name: &str) -> Result<Command> {
-    super::script(name, "oracle-rld", REQUIREMENTS)
+    python::script(name, "oracle-rld", REQUIREMENTS)
 }
 
 /// Returns the folder of logs in rocketlogger's source package.

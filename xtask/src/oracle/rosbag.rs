@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use super::{binary, real, script as script_of_packages, script_with};
+use crate::place::{binary, real};
 use crate::process::run_or;
-use crate::python::ROSBAGS;
+use crate::python::{ROSBAGS, script as script_of_packages, script_with};
 use crate::{peers, root};
 
 /// Compares every value of real and corpus bags with theirs, and opens recovered bags; then every

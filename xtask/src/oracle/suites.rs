@@ -7,9 +7,10 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{real, script_with, source};
+use super::source;
+use crate::place::real;
 use crate::process::{run, run_or};
-use crate::python::{PYULOG, ROCKETLOGGER};
+use crate::python::{PYULOG, ROCKETLOGGER, script_with};
 use crate::{package, peers, root};
 
 /// Packages for the tests: the originals, and what their tests use.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{real, script_with};
+use crate::place::real;
 use crate::process::run_or;
+use crate::python::script_with;
 use crate::{lake, package, python, root};
 
 /// What the pages use. Spark and Sail exclude each other: each has an environment, in which the

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 
-use super::{binary, real, script};
+use crate::place::{binary, real};
 use crate::process::run_or;
-use crate::{python, root};
+use crate::python::{self, script};
+use crate::root;
 
 /// Compares every point of real and corpus logs with velodyne-decoder's.
 pub(super) fn check() -> Result<()> {

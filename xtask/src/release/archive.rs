@@ -106,7 +106,7 @@ fn build(target: &str, profile: &str) -> Result<PathBuf> {
     }
     run(&mut build)?;
     let name = if target.contains("windows") { "rovelog.exe" } else { "rovelog" };
-    let folder = crate::oracle::target();
+    let folder = crate::place::target();
     let folder = if is_host { folder } else { folder.join(target) };
     // The folder of the profile `dev` has an older name.
     Ok(folder.join(if profile == "dev" { "debug" } else { profile }).join(name))

@@ -27,7 +27,7 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     let names: Vec<&str> = published.filter_map(|package| package["name"].as_str()).collect();
     for name in &names {
         let file = format!("{name}-{}.crate", version.number);
-        let package = crate::oracle::target().join("package").join(&file);
+        let package = crate::place::target().join("package").join(&file);
         run(Command::new("tar").arg("-xzf").arg(&package).arg("-C").arg(folder))?;
         fs::copy(&package, out.join(&file))?;
     }
@@ -57,7 +57,7 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     // In the folder of the other builds, so that dependencies are built once.
     let mut install =
         started(&["install", "--locked", "--profile", &version.profile, "--all-features", "--path"]);
-    install.arg(&cli).arg("--root").arg(&home).arg("--target-dir").arg(crate::oracle::target());
+    install.arg(&cli).arg("--root").arg(&home).arg("--target-dir").arg(crate::place::target());
     run(&mut install)?;
     let program: PathBuf = home.join("bin/rovelog");
     try_program(&program, &home)?;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use super::{Version, empty, try_program};
 use crate::process::run;
-use crate::{oracle, package, python, root};
+use crate::{package, place, python, root};
 
 /// Builds and tries both.
 pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
@@ -17,7 +17,7 @@ pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
     let build = |args: &[&str]| {
         let mut build = Command::new(&maturin);
         build.args(["-m", "maturin"]).args(args).arg("--out").arg(out);
-        build.env("CARGO_TARGET_DIR", oracle::target()).current_dir(root().join("crates/rovelog-python"));
+        build.env("CARGO_TARGET_DIR", place::target()).current_dir(root().join("crates/rovelog-python"));
         run(&mut build)
     };
     build(&["build", "--locked", "--profile", &version.profile])?;
@@ -36,7 +36,7 @@ fn install(name: &str, file: &Path, profile: &str) -> Result<()> {
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps"]).arg(file);
     // With the profile and in the folder of the other builds, so that dependencies are built once.
-    pip.env("CARGO_TARGET_DIR", oracle::target()).env("MATURIN_PEP517_ARGS", format!("--profile {profile}"));
+    pip.env("CARGO_TARGET_DIR", place::target()).env("MATURIN_PEP517_ARGS", format!("--profile {profile}"));
     run(&mut pip)?;
     package::smoke(&python)?;
     try_program(&home.join("env/bin/rovelog"), &home)?;

@@ -3,10 +3,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::kinds::{KINDS, OBD};
+use super::kinds::{Id, KINDS, OBD, vehicle};
 use crate::corpus::Made;
 use crate::corpus::lay::{base64, lay};
-use crate::corpus::shape::Value;
 
 /// A VEL log during construction.
 pub(super) type Log = crate::corpus::log::Log<Own>;
@@ -55,9 +54,6 @@ pub(super) enum Index {
     Claimed(u32, Vec<i64>),
 }
 
-/// Type and version of a message.
-pub(super) type Id = (u32, i32);
-
 /// A message.
 #[derive(Clone)]
 pub(super) struct Message {
@@ -75,7 +71,7 @@ impl Message {
 
     /// Returns a message of vehicle data.
     pub(super) fn obd(millis: f64, speed: i32) -> Self {
-        Self::new(OBD.id, millis, OBD.data(&super::kinds::vehicle(speed)))
+        Self::new(OBD.id, millis, OBD.data(&vehicle(speed)))
     }
 }
 
@@ -324,9 +320,4 @@ impl From<Log> for Made {
 /// Returns a file that must be refused, and why.
 pub(super) fn refused(bytes: &[u8], kind: &str, contains: &str) -> Made {
     Made::refused(bytes.to_vec(), ["vel", ""], kind, contains)
-}
-
-/// Returns a text or a list from bytes after its length, with the expected JSON.
-pub(super) fn given(bytes: &[u8], json: impl Into<Json>) -> Value {
-    Value::As(lay![u32::try_from(bytes.len()).expect("small"), bytes], json.into())
 }

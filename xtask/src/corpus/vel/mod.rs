@@ -9,6 +9,7 @@ mod large;
 mod log;
 mod meaning;
 mod payloads;
+mod say;
 mod sensors;
 mod velodyne;
 

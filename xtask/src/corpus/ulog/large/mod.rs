@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write};
 use anyhow::{Context, Result, ensure};
 
 use crate::corpus::large::{Large, Order};
-use crate::oracle;
+use crate::place;
 use sections::Sections;
 
 /// Benchmarks read PX4's own sample log if the real logs are present, so that figures can be
@@ -17,7 +17,7 @@ use sections::Sections;
 pub(super) const LARGE: Large = Large {
     stem: "synthetic",
     default: 400_000_000,
-    from: Some(|| oracle::real().map(|real| real.join("ulog/sample.ulg")).filter(|sample| sample.is_file())),
+    from: Some(|| place::real().map(|real| real.join("ulog/sample.ulg")).filter(|sample| sample.is_file())),
     write,
 };
 
