@@ -214,13 +214,6 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
     })
 }
 
-/// Returns the error for a format by name that this build cannot open.
-pub(crate) fn not_built_in(format: &str) -> Error {
-    let ids: Vec<_> = FORMATS.iter().map(|format| format.id).collect();
-    Error::new("rovelog", ErrorKind::InvalidArgument, None, format!("the format {format:?} is not built in"))
-        .with_next(format!("built in: {}", ids.join(", ")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -53,7 +53,7 @@ macro_rules! formats {
         match format {
             $( #[cfg(feature = $feature)]
                $feature => <$krate::$format as Format>::open(bytes, options).map(AnyLog::$variant), )*
-            _ => Err(crate::detect::not_built_in(format)),
+            _ => Err(not_built_in(format)),
         }
     }
 
@@ -67,7 +67,7 @@ macro_rules! formats {
         match format {
             $( #[cfg(feature = $feature)]
                $feature => <$krate::$format as Format>::open_with(bytes, companions, options).map(AnyLog::$variant), )*
-            _ => Err(crate::detect::not_built_in(format)),
+            _ => Err(not_built_in(format)),
         }
     }
 
@@ -75,7 +75,7 @@ macro_rules! formats {
     pub(crate) fn outline_known(format: &str, file: &dyn Ranges) -> Result<()> {
         match format {
             $( #[cfg(feature = $feature)] $feature => <$krate::$format as Format>::outline(file), )*
-            _ => Err(crate::detect::not_built_in(format)),
+            _ => Err(not_built_in(format)),
         }
     }
 
@@ -92,7 +92,7 @@ macro_rules! formats {
         match format {
             $( #[cfg(feature = $feature)]
                $feature => Ok(Box::new(<$krate::$format as Format>::stream(input, options)?)), )*
-            _ => Err(crate::detect::not_built_in(format)),
+            _ => Err(not_built_in(format)),
         }
     }
 
@@ -144,6 +144,13 @@ formats! {
     "vel" Vel => vel_format::Vel, "a VEL log" &[b"\xa4VEL"];
     "rosbag" Rosbag => rosbag12::Rosbag,
         "a ROS 1 bag" &[b"#ROSBAG V2.", b"#ROSRECORD V1.", b"#ROSLOG V1.", b"#ROSBAG V1."];
+}
+
+/// Returns the error for a format by name that this build cannot open.
+fn not_built_in(format: &str) -> Error {
+    let ids: Vec<_> = FORMATS.iter().map(|format| format.id).collect();
+    Error::new("rovelog", ErrorKind::InvalidArgument, None, format!("the format {format:?} is not built in"))
+        .with_next(format!("built in: {}", ids.join(", ")))
 }
 
 fn mixed(first: &str, other: &str) -> Error {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rovelog::{Record, Topic, Value};
+use rovelog::{Record, Topic};
 
 use super::foxglove::WellKnown;
 use crate::{ExportError, Loss};
@@ -55,10 +55,6 @@ pub(super) trait Extras {
     fn wants_records(&self) -> bool {
         true
     }
-    /// Returns whether [`on_record`](Self::on_record) needs the values of a topic's records.
-    fn wants_value(&self, _topic: &Topic) -> bool {
-        false
-    }
     /// Returns the messages that do not come from records, in any order. They are few enough to
     /// hold in memory: console lines, parameters.
     fn messages(&self) -> Vec<Extra>;
@@ -71,9 +67,8 @@ pub(super) trait Extras {
     fn offset(&self) -> Option<u64> {
         None
     }
-    /// Adds the messages that a record leads to. `at` is its Unix time, if known. The value is
-    /// present if it is wanted and the record itself is written.
-    fn on_record(&mut self, _record: &Record<'_>, _value: Option<&Value>, _at: i64, _out: &mut Vec<Extra>) {}
+    /// Adds the messages that a record leads to. `at` is its Unix time, if known.
+    fn on_record(&mut self, _record: &Record<'_>, _at: i64, _out: &mut Vec<Extra>) {}
     /// Returns the values that are in no message.
     fn losses(&self) -> Vec<Loss> {
         Vec::new()

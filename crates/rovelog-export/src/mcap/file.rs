@@ -5,38 +5,27 @@ use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 
 use ::mcap::records::MessageHeader;
-use rovelog::core::layout::Plans;
-use rovelog::{AnyLog, Record, Topic, Value};
+use rovelog::{AnyLog, Payload, Record, Topic, TopicId};
 
-use super::chunk::Spare;
-use super::encode::{Message, Tag, tag};
+use super::chunk::{Buffers, Tally};
 use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::output::{Messages, Part, Summary};
 use super::types;
 use crate::provenance::name_and_instance;
 use crate::{ExportError, Exported, Loss, Provenance, TimeBase};
 
-/// Counts of a topic's records, by outcome.
+/// Counts of a topic's records that are not handed on.
 #[derive(Clone, Default)]
-pub(super) struct Tally {
+pub(super) struct LeftOut {
     pub(super) undecodable: u64,
-    nulls: u64,
     pub(super) out_of_range: u64,
     too_deep: bool,
 }
 
-/// A message in protobuf, and the number of missing values in it.
-#[derive(Default)]
-pub(super) struct Encoded {
-    bytes: Vec<u8>,
-    nulls: u64,
-}
-
-/// The output file.
-pub(super) struct File<'a> {
+/// The output file of a log (`'a`).
+pub(super) struct File<'p, 'a> {
     log: &'a AnyLog,
-    pub(super) writer: Messages<'a>,
-    plans: Plans<Tag>,
+    pub(super) writer: Messages<'p, 'a>,
     pub(super) base: TimeBase,
     package: &'static str,
     instance_key: &'static str,
@@ -44,37 +33,34 @@ pub(super) struct File<'a> {
     channels: Vec<Option<u16>>,
     /// Channel and next sequence number of the extra messages, by topic name.
     extra: HashMap<String, (u16, u32)>,
-    tallies: Vec<Tally>,
+    left_out: Vec<LeftOut>,
     /// By topic: the form of its records, and the name of its channel.
     pub(super) carried: Vec<Carried>,
     names: Vec<String>,
     /// Number of extra messages whose times the file cannot hold, by topic.
     unplaced: BTreeMap<String, u64>,
-    messages: u64,
 }
 
-impl<'a> File<'a> {
+impl<'p, 'a> File<'p, 'a> {
     pub(super) fn new(
         log: &'a AnyLog,
         extras: &dyn Extras,
-        spare: &'a Spare,
-        push: &'a mut (dyn FnMut(Part) -> Result<(), ExportError> + 'a),
+        buffers: &'p Buffers<'a>,
+        push: &'p mut (dyn FnMut(Part<'a>) -> Result<(), ExportError> + 'p),
     ) -> Self {
         let topics = log.topics().len();
         Self {
             log,
-            writer: Messages::new(spare, push),
-            plans: Plans::default(),
+            writer: Messages::new(buffers, push),
             base: TimeBase::of(&**log),
             package: extras.profile(),
             instance_key: extras.instance_key(),
             channels: vec![None; topics],
             extra: HashMap::new(),
-            tallies: vec![Tally::default(); topics],
+            left_out: vec![LeftOut::default(); topics],
             carried: log.topics().iter().map(|topic| extras.carried(topic)).collect(),
             names: log.topics().iter().map(|topic| extras.channel_name(topic)).collect(),
             unplaced: BTreeMap::new(),
-            messages: 0,
         }
     }
 
@@ -86,8 +72,8 @@ impl<'a> File<'a> {
         if info.is_empty() { Ok(()) } else { self.writer.metadata("info", info) }
     }
 
-    pub(super) fn tally(&mut self, topic: &Topic) -> &mut Tally {
-        &mut self.tallies[topic.id.index()]
+    pub(super) fn left_out(&mut self, topic: &Topic) -> &mut LeftOut {
+        &mut self.left_out[topic.id.index()]
     }
 
     /// Writes the messages that do not come from records, up to a time on the log's clock; without
@@ -136,62 +122,50 @@ impl<'a> File<'a> {
         Ok(Some(channel))
     }
 
-    /// Writes a record as the bytes of its message: those in `data`, or its own without a type.
-    pub(super) fn record(
-        &mut self,
-        record: &Record<'_>,
-        nanos: i64,
-        data: Option<&Encoded>,
-    ) -> Result<(), ExportError> {
-        let Some(channel_id) = self.channel(record.topic)? else {
-            let known = record.topic.schema.is_some();
-            let tally = self.tally(record.topic);
-            tally.too_deep |= known;
-            tally.undecodable += u64::from(!known);
-            return Ok(());
-        };
-        let Some((log_time, publish_time)) = self.times(record, nanos) else {
-            self.tally(record.topic).out_of_range += 1;
-            return Ok(());
-        };
-        let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
-        self.tally(record.topic).nulls += data.map_or(0, |data| data.nulls);
-        self.write(header, data.map_or(&record.payload, |data| &data.bytes))
-    }
-
-    /// Encodes a record as a message of its topic's type; `value` is it, if known.
-    ///
-    /// # Errors
-    /// Returns an error if the record cannot be decoded.
-    pub(super) fn encode(
-        &mut self,
-        record: &Record<'_>,
-        value: Option<&Value>,
-        data: &mut Encoded,
-    ) -> rovelog::Result<()> {
-        data.bytes.clear();
-        data.nulls = 0;
-        let mut message = Message::new(&mut data.bytes);
-        let topic = record.topic.id;
-        if self.plans.run(topic, record.layout(), &record.payload, &mut tag, &mut message) {
+    /// Writes a record as a message of its topic's type, or as its bytes.
+    pub(super) fn record(&mut self, record: Record<'a>, nanos: i64) -> Result<(), ExportError> {
+        let topic = record.topic;
+        let is_typed = self.carried[topic.id.index()] == Carried::Typed;
+        // A topic that cannot be decoded gets no channel.
+        if is_typed && self.channels[topic.id.index()].is_none() && record.value().is_err() {
+            self.left_out(topic).undecodable += 1;
             return Ok(());
         }
-        data.bytes.clear();
-        let owned;
-        let value = if let Some(value) = value {
-            value
-        } else {
-            owned = record.value()?;
-            &owned
+        let Some(channel_id) = self.channel(topic)? else {
+            let known = topic.schema.is_some();
+            let left_out = self.left_out(topic);
+            left_out.too_deep |= known;
+            left_out.undecodable += u64::from(!known);
+            return Ok(());
         };
-        types::encode(value, &mut data.bytes);
-        data.nulls = nulls(value);
+        let Some((log_time, publish_time)) = self.times(&record, nanos) else {
+            self.left_out(topic).out_of_range += 1;
+            return Ok(());
+        };
+        let header = MessageHeader { channel_id, sequence: sequence(&record), log_time, publish_time };
+        let batch = self.writer.batch()?;
+        if is_typed {
+            batch.record(header, record);
+        } else {
+            batch.payload(header, record.payload);
+        }
         Ok(())
     }
 
+    /// Writes a message with this content.
     pub(super) fn write(&mut self, header: MessageHeader, data: &[u8]) -> Result<(), ExportError> {
-        self.messages += 1;
-        self.writer.write(header, data)
+        self.writer.batch()?.message(header, data);
+        Ok(())
+    }
+
+    /// Writes a message with the bytes of a record.
+    pub(super) fn write_payload(
+        &mut self,
+        header: MessageHeader,
+        payload: Payload<'a>,
+    ) -> Result<(), ExportError> {
+        self.writer.batch()?.payload(header, payload);
+        Ok(())
     }
 
     /// Returns the log time and publish time of a record that was logged at `nanos`.
@@ -230,22 +204,41 @@ impl<'a> File<'a> {
         self.write(header, &extra.bytes)
     }
 
-    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Exported<()>, Summary), ExportError> {
+    /// Ends the messages. Returns what is left to report, and what the end of the file says.
+    pub(super) fn finish(self, extras: &dyn Extras) -> Result<(Rest<'a>, Summary), ExportError> {
         let summary = self.writer.finish()?;
         let mut losses = extras.losses();
         losses.extend(self.unplaced.iter().map(|(topic, count)| {
             Loss::new(topic, "", format!("MCAP cannot store the times of {}", text::count(*count, "message")))
         }));
-        for (topic, tally) in self.log.topics().iter().zip(&self.tallies) {
+        let notes = extras.notes();
+        Ok((Rest { topics: self.log.topics(), losses, left_out: self.left_out, notes }, summary))
+    }
+}
+
+/// What is to be reported of an export, except what is known when all chunks are written.
+pub(super) struct Rest<'a> {
+    topics: &'a [Topic],
+    losses: Vec<Loss>,
+    left_out: Vec<LeftOut>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Rest<'_> {
+    /// Returns what was exported: so many messages, and what chunks could not hold of each topic.
+    pub(super) fn exported(self, messages: u64, tallies: &BTreeMap<TopicId, Tally>) -> Exported<()> {
+        let Self { topics, mut losses, left_out, notes } = self;
+        for (topic, left_out) in topics.iter().zip(&left_out) {
+            let tally = tallies.get(&topic.id).copied().unwrap_or_default();
             let mut lost = |count: u64, noun: &str, why: &str| {
                 if count > 0 {
                     losses.push(Loss::new(&topic.name, "", format!("{} {why}", text::count(count, noun))));
                 }
             };
-            lost(tally.undecodable, "record", "cannot be decoded");
-            lost(tally.out_of_range, "record", "with a time that MCAP cannot store");
+            lost(left_out.undecodable + tally.undecodable, "record", "cannot be decoded");
+            lost(left_out.out_of_range, "record", "with a time that MCAP cannot store");
             lost(tally.nulls, "missing value", "read as 0 or empty in protobuf");
-            if tally.too_deep {
+            if left_out.too_deep {
                 losses.push(Loss::new(
                     &topic.name,
                     "",
@@ -253,7 +246,7 @@ impl<'a> File<'a> {
                 ));
             }
         }
-        Ok((Exported { out: (), messages: self.messages, losses, notes: extras.notes() }, summary))
+        Exported { out: (), messages, losses, notes }
     }
 }
 
@@ -261,14 +254,4 @@ impl<'a> File<'a> {
 #[expect(clippy::cast_possible_truncation, reason = "a sequence number may start again")]
 pub(super) fn sequence(record: &Record<'_>) -> u32 {
     record.seq as u32
-}
-
-/// Counts the missing values of a record: protobuf cannot express them.
-fn nulls(value: &Value) -> u64 {
-    match value {
-        Value::Null => 1,
-        Value::List(items) => items.iter().map(nulls).sum(),
-        Value::Struct(fields) => fields.iter().map(|(_, value)| nulls(value)).sum(),
-        _ => 0,
-    }
 }

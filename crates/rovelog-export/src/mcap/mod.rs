@@ -27,11 +27,11 @@ pub use options::{McapCompression, McapOptions, RosForm, VelodyneOptions};
 use rovelog::core::parallel::in_order;
 use rovelog::{AnyLog, Select};
 
-use self::chunk::{Packer, Spare};
+use self::chunk::{Buffers, Packer};
 use self::extras::{Carried, Extras};
-use self::file::{Encoded, File};
+use self::file::{File, Rest};
 use self::output::{Output, Part, Summary, Written};
-use crate::{ExportError, Exported, Provenance};
+use crate::{ExportError, Exported, Loss, Provenance};
 
 /// Writes the selected records, and the messages derived from them. Returns the complete output.
 ///
@@ -62,47 +62,57 @@ fn write_all(
         AnyLog::Rld(reader) => Box::new(rld::Rld::new(reader, select, options)?),
         _ => Box::new(plain::Plain::new(log, options)),
     };
-    let spare = Spare::default();
-    let mut output = Output::new(extras.profile(), &spare, out)?;
+    let buffers = Buffers::default();
+    let mut output = Output::new(extras.profile(), &buffers, out)?;
     let mut done = None;
     in_order(
         options.jobs,
         || Packer::new(options.compression),
         |packer, part| match (part, packer) {
             (Part::Metadata(metadata), _) => Ok(Written::Metadata(metadata)),
-            (Part::Chunk(chunk), Ok(packer)) => packer.pack(chunk, &spare).map(Written::Chunk),
+            (Part::Chunk(batch), Ok(packer)) => packer.pack(batch, &buffers).map(Written::Chunk),
             (Part::Chunk(_), Err(error)) => Err(ExportError::Format(error.to_string())),
         },
         |push| {
-            let mut file = File::new(log, &*extras, &spare, push);
+            let mut file = File::new(log, &*extras, &buffers, push);
             file.facts(provenance, &*extras)?;
             done = Some(messages(log, select, options, file, &mut *extras, progress)?);
             Ok(())
         },
         |written: Result<Written, ExportError>| output.part(written?),
     )?;
-    let Some((done, summary)) = done else {
+    let Some(Done { rest, losses, summary }) = done else {
         return Err(ExportError::Format("the messages have no end".to_owned()));
     };
-    output.finish(&summary)?;
-    Ok(done)
+    let (messages, tallies) = output.finish(&summary)?;
+    let mut exported = rest.exported(messages, &tallies);
+    exported.losses.extend(losses);
+    Ok(exported)
 }
 
-/// Writes all messages.
-fn messages(
-    log: &AnyLog,
+/// The end of the messages.
+struct Done<'a> {
+    rest: Rest<'a>,
+    /// Of bags.
+    losses: Vec<Loss>,
+    summary: Summary,
+}
+
+/// Hands on all messages.
+fn messages<'a>(
+    log: &'a AnyLog,
     select: &Select,
     options: &McapOptions,
-    mut file: File<'_>,
+    mut file: File<'_, 'a>,
     extras: &mut dyn Extras,
     progress: &mut dyn FnMut(u64),
-) -> Result<(Exported<()>, Summary), ExportError> {
+) -> Result<Done<'a>, ExportError> {
     let mut bag = if let AnyLog::Rosbag(bag) = log { Some(ros::Ros::new(bag, options.ros)) } else { None };
     let mut extra_messages = extras.messages();
     extra_messages.retain(|extra| select.keeps_time(extra.nanos));
     extra_messages.sort_by_key(|extra| extra.nanos);
     let mut extra_messages = extra_messages.into_iter().peekable();
-    let (mut now, mut data, mut more) = (None, Encoded::default(), Vec::new());
+    let (mut now, mut more) = (None, Vec::new());
     let records = extras.wants_records().then(|| log.records(select));
     for record in records.into_iter().flatten() {
         let record = record?;
@@ -114,38 +124,25 @@ fn messages(
         if let Some(bag) = &mut bag {
             match file.times(&record, nanos) {
                 Some(times) => bag.record(&mut file, &record, times)?,
-                None => file.tally(record.topic).out_of_range += 1,
+                None => file.left_out(record.topic).out_of_range += 1,
             }
             continue;
         }
-        let mut value = None;
-        match file.carried[record.topic.id.index()] {
-            Carried::Typed => {
-                if options.typed && extras.wants_value(record.topic) {
-                    value = record.value().ok();
-                }
-                if file.encode(&record, value.as_ref(), &mut data).is_err() {
-                    file.tally(record.topic).undecodable += 1;
-                    continue;
-                }
-                file.record(&record, nanos, Some(&data))?;
-            }
-            Carried::Bytes => file.record(&record, nanos, None)?,
-            Carried::Otherwise => {}
-        }
         if options.typed {
             let at = file.base.place(nanos).unwrap_or(nanos);
-            extras.on_record(&record, value.as_ref(), at, &mut more);
-            for mut extra in more.drain(..) {
-                extra.nanos = nanos;
-                file.extra(&extra)?;
-            }
+            extras.on_record(&record, at, &mut more);
+        }
+        if file.carried[record.topic.id.index()] != Carried::Otherwise {
+            file.record(record, nanos)?;
+        }
+        for mut extra in more.drain(..) {
+            extra.nanos = nanos;
+            file.extra(&extra)?;
         }
     }
     file.catch_up(extras, &mut extra_messages, None, progress)?;
-    let (mut done, summary) = file.finish(extras)?;
+    let (mut rest, summary) = file.finish(extras)?;
     let (losses, notes) = bag.map(ros::Ros::outcome).unwrap_or_default();
-    done.losses.extend(losses);
-    done.notes.extend(notes);
-    Ok((done, summary))
+    rest.notes.extend(notes);
+    Ok(Done { rest, losses, summary })
 }

@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{Cursor, Write};
 
 use ::mcap::records::{
-    Channel, ChunkIndex, DataEnd, Footer, Header, MessageHeader, Metadata, MetadataIndex, SchemaHeader,
-    Statistics, SummaryOffset, op,
+    Channel, ChunkIndex, DataEnd, Footer, Header, Metadata, MetadataIndex, SchemaHeader, Statistics,
+    SummaryOffset, op,
 };
 use binrw::{BinWrite, Endian};
+use rovelog::TopicId;
 
-use super::chunk::{Chunk, FULL, Packed, Spare};
+use super::chunk::{Batch, Buffers, Indexed, Packed, Tally};
 use crate::ExportError;
 
 /// A piece of the file, in its order.
-pub(super) enum Part {
+pub(super) enum Part<'a> {
     Metadata(Metadata),
-    Chunk(Chunk),
+    Chunk(Batch<'a>),
 }
 
 /// A piece of the file as it is written.
@@ -24,38 +25,36 @@ pub(super) enum Written {
     Chunk(Packed),
 }
 
-/// Collects messages to chunks, which `push` hands on.
-pub(super) struct Messages<'a> {
-    push: &'a mut (dyn FnMut(Part) -> Result<(), ExportError> + 'a),
-    chunk: Chunk,
-    spare: &'a Spare,
+/// Collects messages of a log (`'a`) to chunks, which `push` hands on.
+pub(super) struct Messages<'p, 'a> {
+    push: &'p mut (dyn FnMut(Part<'a>) -> Result<(), ExportError> + 'p),
+    batch: Batch<'a>,
+    buffers: &'p Buffers<'a>,
     summary: Summary,
     schemas: HashMap<(String, &'static str, Vec<u8>), u16>,
     channels: HashMap<(u16, String, String, BTreeMap<String, String>), u16>,
 }
 
-/// What the end of the file says about its messages.
+/// What the end of the file says about schemas and channels.
 #[derive(Default)]
 pub(super) struct Summary {
-    /// Records of schemas and channels.
+    /// Their records.
     schemas: Vec<u8>,
     channels: Vec<u8>,
-    /// Number of messages by channel; that of channel 0, which there is not, is 0.
-    counts: Vec<u64>,
     schema_count: u16,
-    times: Option<(u64, u64)>,
+    channel_count: u32,
 }
 
-impl<'a> Messages<'a> {
+impl<'p, 'a> Messages<'p, 'a> {
     pub(super) fn new(
-        spare: &'a Spare,
-        push: &'a mut (dyn FnMut(Part) -> Result<(), ExportError> + 'a),
+        buffers: &'p Buffers<'a>,
+        push: &'p mut (dyn FnMut(Part<'a>) -> Result<(), ExportError> + 'p),
     ) -> Self {
         Self {
             push,
-            chunk: spare.chunks.take(),
-            spare,
-            summary: Summary { counts: vec![0], ..Summary::default() },
+            batch: buffers.batches.take(),
+            buffers,
+            summary: Summary::default(),
             schemas: HashMap::new(),
             channels: HashMap::new(),
         }
@@ -86,9 +85,9 @@ impl<'a> Messages<'a> {
         let mut body = bytes(&header)?;
         body.extend_from_slice(&length(data.len())?.to_le_bytes());
         body.extend_from_slice(data);
-        for out in [&mut self.chunk.records, &mut self.summary.schemas] {
-            put(op::SCHEMA, &body, out);
-        }
+        let start = self.summary.schemas.len();
+        put(op::SCHEMA, &body, &mut self.summary.schemas);
+        self.batch.definition(&self.summary.schemas[start..]);
         self.summary.schema_count += 1;
         self.schemas.insert(key, id);
         Ok(id)
@@ -109,34 +108,31 @@ impl<'a> Messages<'a> {
         let id = next_id(self.channels.len(), "channels")?;
         let (schema_id, topic, message_encoding, metadata) = key.clone();
         let body = bytes(&Channel { id, schema_id, topic, message_encoding, metadata })?;
-        for out in [&mut self.chunk.records, &mut self.summary.channels] {
-            put(op::CHANNEL, &body, out);
-        }
-        self.summary.counts.push(0);
+        let start = self.summary.channels.len();
+        put(op::CHANNEL, &body, &mut self.summary.channels);
+        self.batch.definition(&self.summary.channels[start..]);
+        self.summary.channel_count += 1;
         self.channels.insert(key, id);
         Ok(id)
     }
 
-    pub(super) fn write(&mut self, header: MessageHeader, data: &[u8]) -> Result<(), ExportError> {
-        if self.chunk.records.len() > FULL {
+    /// Returns the batch to which the next message belongs.
+    pub(super) fn batch(&mut self) -> Result<&mut Batch<'a>, ExportError> {
+        if self.batch.is_full() {
             self.end_chunk()?;
         }
-        let (first, last) = self.summary.times.unwrap_or((header.log_time, header.log_time));
-        self.summary.times = Some((first.min(header.log_time), last.max(header.log_time)));
-        self.summary.counts[usize::from(header.channel_id)] += 1;
-        self.chunk.message(header, data);
-        Ok(())
+        Ok(&mut self.batch)
     }
 
     fn end_chunk(&mut self) -> Result<(), ExportError> {
-        if self.chunk.records.is_empty() {
+        if self.batch.is_empty() {
             return Ok(());
         }
-        let next = self.spare.chunks.take();
-        (self.push)(Part::Chunk(std::mem::replace(&mut self.chunk, next)))
+        let next = self.buffers.batches.take();
+        (self.push)(Part::Chunk(std::mem::replace(&mut self.batch, next)))
     }
 
-    /// Hands on the last chunk. Returns what is known of all messages.
+    /// Hands on the last chunk. Returns what is known of schemas and channels.
     pub(super) fn finish(mut self) -> Result<Summary, ExportError> {
         self.end_chunk()?;
         Ok(self.summary)
@@ -144,19 +140,36 @@ impl<'a> Messages<'a> {
 }
 
 /// The output, and what its end says about its parts.
-pub(super) struct Output<'a> {
-    out: &'a mut dyn Write,
-    spare: &'a Spare,
+pub(super) struct Output<'p, 'a> {
+    out: &'p mut dyn Write,
+    buffers: &'p Buffers<'a>,
     at: u64,
     crc: crc32fast::Hasher,
     chunks: Vec<ChunkIndex>,
     metadata: Vec<MetadataIndex>,
+    /// Number of messages by channel.
+    counts: BTreeMap<u16, u64>,
+    times: Option<(u64, u64)>,
+    tallies: BTreeMap<TopicId, Tally>,
 }
 
-impl<'a> Output<'a> {
-    pub(super) fn new(profile: &str, spare: &'a Spare, out: &'a mut dyn Write) -> Result<Self, ExportError> {
-        let crc = crc32fast::Hasher::new();
-        let mut output = Self { out, spare, at: 0, crc, chunks: Vec::new(), metadata: Vec::new() };
+impl<'p, 'a> Output<'p, 'a> {
+    pub(super) fn new(
+        profile: &str,
+        buffers: &'p Buffers<'a>,
+        out: &'p mut dyn Write,
+    ) -> Result<Self, ExportError> {
+        let mut output = Self {
+            out,
+            buffers,
+            at: 0,
+            crc: crc32fast::Hasher::new(),
+            chunks: Vec::new(),
+            metadata: Vec::new(),
+            counts: BTreeMap::new(),
+            times: None,
+            tallies: BTreeMap::new(),
+        };
         let library = concat!("rovelog ", env!("CARGO_PKG_VERSION")).to_owned();
         let mut start = ::mcap::MAGIC.to_vec();
         put(op::HEADER, &bytes(&Header { profile: profile.to_owned(), library })?, &mut start);
@@ -173,7 +186,7 @@ impl<'a> Output<'a> {
     /// Writes the next part.
     pub(super) fn part(&mut self, part: Written) -> Result<(), ExportError> {
         let offset = self.at;
-        let Packed { header, data, index, index_offsets } = match part {
+        let Packed { header, data, index, channels, tallies } = match part {
             Written::Chunk(chunk) => chunk,
             Written::Metadata(metadata) => {
                 let mut record = Vec::new();
@@ -184,6 +197,16 @@ impl<'a> Output<'a> {
                 return Ok(());
             }
         };
+        for (topic, Tally { undecodable, nulls }) in tallies {
+            let all = self.tallies.entry(topic).or_default();
+            all.undecodable += undecodable;
+            all.nulls += nulls;
+        }
+        if !channels.is_empty() {
+            let (first, last) = (header.message_start_time, header.message_end_time);
+            let (start, end) = self.times.unwrap_or((first, last));
+            self.times = Some((start.min(first), end.max(last)));
+        }
         let head = bytes(&header)?;
         let mut start = vec![op::CHUNK];
         start.extend_from_slice(&((head.len() + data.len()) as u64).to_le_bytes());
@@ -193,42 +216,47 @@ impl<'a> Output<'a> {
         let chunk_length = self.at - offset;
         let index_start = self.at;
         self.write(&index)?;
-        let placed = index_offsets.into_iter().map(|(channel, at)| (channel, index_start + at));
+        let mut message_index_offsets = BTreeMap::new();
+        for Indexed { channel, at, messages } in channels {
+            message_index_offsets.insert(channel, index_start + at);
+            *self.counts.entry(channel).or_default() += messages;
+        }
         self.chunks.push(ChunkIndex {
             message_start_time: header.message_start_time,
             message_end_time: header.message_end_time,
             chunk_start_offset: offset,
             chunk_length,
-            message_index_offsets: placed.collect(),
+            message_index_offsets,
             message_index_length: index.len() as u64,
             compression: header.compression,
             compressed_size: header.compressed_size,
             uncompressed_size: header.uncompressed_size,
         });
-        self.spare.keep(data);
-        self.spare.keep(index);
+        self.buffers.keep(data);
+        self.buffers.keep(index);
         Ok(())
     }
 
-    /// Writes the end of the file.
-    pub(super) fn finish(self, summary: &Summary) -> Result<(), ExportError> {
-        let Self { out, at, crc, chunks, metadata, .. } = self;
+    /// Writes the end of the file. Returns the number of messages, and what became of the records of
+    /// topics, where it is not a message.
+    pub(super) fn finish(self, summary: &Summary) -> Result<(u64, BTreeMap<TopicId, Tally>), ExportError> {
+        let Self { out, at, crc, chunks, metadata, counts, times, tallies, .. } = self;
         let mut end = Vec::new();
         put(op::DATA_END, &bytes(&DataEnd { data_section_crc: crc.finalize() })?, &mut end);
         let data_end = end.len();
         let summary_start = at + data_end as u64;
-        let (start, last) = summary.times.unwrap_or((0, 0));
-        let counts = (0..).zip(&summary.counts).filter(|(_, count)| **count > 0);
+        let (start, last) = times.unwrap_or((0, 0));
+        let messages = counts.values().sum();
         let statistics = Statistics {
-            message_count: summary.counts.iter().sum(),
+            message_count: messages,
             schema_count: summary.schema_count,
-            channel_count: length(summary.counts.len() - 1)?,
+            channel_count: summary.channel_count,
             attachment_count: 0,
             metadata_count: length(metadata.len())?,
             chunk_count: length(chunks.len())?,
             message_start_time: start,
             message_end_time: last,
-            channel_message_counts: counts.map(|(channel, count)| (channel, *count)).collect(),
+            channel_message_counts: counts,
         };
         let mut offsets = Vec::new();
         let mut group = |group_opcode: u8, records: &[u8], end: &mut Vec<u8>| {
@@ -253,7 +281,8 @@ impl<'a> Output<'a> {
         end[sum_at..].copy_from_slice(&sum.to_le_bytes());
         end.extend_from_slice(::mcap::MAGIC);
         out.write_all(&end)?;
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok((messages, tallies))
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::sync::{Arc, LazyLock};
 
+use rovelog::core::layout::{Layout, Place, Row, scalar_value};
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{self, POSITION_TOPICS, PositionFields};
 use rovelog::{Field, FieldType, LogReader as _, Record, Scalar, Schema, Select, Topic, TopicId, Value};
@@ -22,38 +23,90 @@ pub(super) struct Px4<'a> {
     reader: &'a UlogReader,
     typed: bool,
     keep_ned: bool,
-    /// The exported position topics, with their fields and channel.
-    positions: BTreeMap<TopicId, (PositionFields, String)>,
-    attitude: Option<TopicId>,
-    local_position: Option<TopicId>,
+    /// The exported position topics.
+    positions: BTreeMap<TopicId, Source>,
+    /// Topic and fields of the quaternion w, x, y, z.
+    attitude: Option<(TopicId, [Place; 4])>,
+    local_position: Option<(TopicId, LocalPosition)>,
     /// Last known position: north, east, down.
     place: [f64; 3],
 }
 
+/// A position topic: its fields, and its channel.
+struct Source {
+    fields: PositionFields,
+    /// Standard deviations, horizontal and vertical.
+    accuracy: [Option<Place>; 2],
+    channel: String,
+}
+
+/// Fields of `vehicle_local_position`.
+struct LocalPosition {
+    xyz: [Option<Place>; 3],
+    xy_valid: Option<Place>,
+    z_valid: Option<Place>,
+}
+
+impl LocalPosition {
+    fn of(layout: &Layout) -> Self {
+        Self {
+            xyz: ["x", "y", "z"].map(|name| layout.place(name)),
+            xy_valid: layout.place("xy_valid"),
+            z_valid: layout.place("z_valid"),
+        }
+    }
+
+    /// Updates a position by the parts of a row that are known.
+    fn update(&self, row: &Row<'_>, position: &mut [f64; 3]) {
+        let [x, y, z] = self.xyz.map(|place| number(row, place));
+        let valid = |place: Option<Place>| place.and_then(|place| row.read::<bool>(place)) != Some(false);
+        if let (Some(x), Some(y), true) = (x, y, valid(self.xy_valid)) {
+            (position[0], position[1]) = (x, y);
+        }
+        if let (Some(z), true) = (z, valid(self.z_valid)) {
+            position[2] = z;
+        }
+    }
+}
+
+/// Returns the number in a field, if it is finite.
+fn number(row: &Row<'_>, place: Option<Place>) -> Option<f64> {
+    let place = place.filter(|place| place.elements().is_none())?;
+    let value = scalar_value(place.scalar()?, row.bytes().get(place.offset()..)?);
+    value.as_f64().filter(|number| number.is_finite())
+}
+
 impl<'a> Px4<'a> {
     pub(super) fn new(reader: &'a UlogReader, options: &McapOptions) -> Result<Self, ExportError> {
-        let first = |name: &str| px4::instances(reader, name).first().map(|topic| topic.id);
+        let first = |name: &str| {
+            let topic = *px4::instances(reader, name).first()?;
+            Some((topic.id, reader.definitions().layout(topic).ok()?))
+        };
+        let quaternion = |layout: &Layout| {
+            let parts = [0, 1, 2, 3].map(|part| layout.place(&format!("q[{part}]")));
+            parts.iter().all(Option::is_some).then(|| parts.map(|part| part.expect("all are there")))
+        };
+        let attitude = first("vehicle_attitude");
         Ok(Self {
             reader,
             typed: options.typed,
             keep_ned: options.keep_ned,
             positions: if options.typed { positions(reader)? } else { BTreeMap::new() },
-            attitude: first("vehicle_attitude"),
-            local_position: first("vehicle_local_position"),
+            attitude: attitude.and_then(|(topic, layout)| Some((topic, quaternion(layout)?))),
+            local_position: first("vehicle_local_position")
+                .map(|(topic, layout)| (topic, LocalPosition::of(layout))),
             place: [0.0; 3],
         })
     }
 
-    fn fix(&self, record: &Record<'_>, value: &Value, at: i64) -> Option<Extra> {
-        let (fields, topic) = self.positions.get(&record.topic.id)?;
-        let row = self.reader.row(record).ok()?;
-        let position = fields.position(&row, MIN_FIX).ok()?;
-        let metres = |name: &str| value.get(name).and_then(Value::as_f64).filter(|metres| metres.is_finite());
+    fn fix(&self, record: &Record<'_>, row: &Row<'_>, at: i64) -> Option<Extra> {
+        let Source { fields, accuracy: [eph, epv], channel } = self.positions.get(&record.topic.id)?;
+        let position = fields.position(row, MIN_FIX).ok()?;
         let fix = Fix {
             latitude: position.latitude,
             longitude: position.longitude,
             altitude: position.altitude_msl.unwrap_or(0.0),
-            accuracy: metres("eph").zip(metres("epv")),
+            accuracy: number(row, *eph).zip(number(row, *epv)),
             frame: if record.topic.type_name == "vehicle_global_position" { "estimate" } else { "gps" },
             heading: None,
             metadata: &[],
@@ -61,25 +114,11 @@ impl<'a> Px4<'a> {
         let mut bytes = Vec::new();
         foxglove::location_fix(at, &fix, &mut bytes);
         let schema = ExtraSchema::WellKnown(WellKnown::LocationFix);
-        Some(Extra { nanos: 0, topic: topic.clone().into(), schema, bytes })
+        Some(Extra { nanos: 0, topic: channel.clone().into(), schema, bytes })
     }
 
-    fn remember_place(&mut self, value: &Value) {
-        let number = |name: &str| value.get(name).and_then(Value::as_f64).filter(|number| number.is_finite());
-        let valid = |name: &str| !matches!(value.get(name), Some(Value::Bool(false)));
-        if let (Some(x), Some(y), true) = (number("x"), number("y"), valid("xy_valid")) {
-            (self.place[0], self.place[1]) = (x, y);
-        }
-        if let (Some(z), true) = (number("z"), valid("z_valid")) {
-            self.place[2] = z;
-        }
-    }
-
-    fn poses(&self, value: &Value, at: i64, out: &mut Vec<Extra>) {
-        let Some(Value::List(items)) = value.get("q") else { return };
-        let [Some(w), Some(x), Some(y), Some(z)] =
-            [0, 1, 2, 3].map(|i| items.get(i).and_then(Value::as_f64).filter(|part| part.is_finite()))
-        else {
+    fn poses(&self, row: &Row<'_>, quaternion: [Place; 4], at: i64, out: &mut Vec<Extra>) {
+        let [Some(w), Some(x), Some(y), Some(z)] = quaternion.map(|part| number(row, Some(part))) else {
             return;
         };
         let ned = Pose { position: self.place, orientation: [w, x, y, z] };
@@ -120,17 +159,17 @@ fn product([a, b, c, d]: [f64; 4], [e, f, g, h]: [f64; 4]) -> [f64; 4] {
 }
 
 /// Returns all instances of the first type of position topics that has a fix.
-fn positions(reader: &UlogReader) -> Result<BTreeMap<TopicId, (PositionFields, String)>, ExportError> {
+fn positions(reader: &UlogReader) -> Result<BTreeMap<TopicId, Source>, ExportError> {
     for name in POSITION_TOPICS {
         let mut found = BTreeMap::new();
         for topic in px4::instances(reader, name) {
-            if let Some(fields) = fields_with_fix(reader, topic)? {
+            if let Some((fields, accuracy)) = fields_with_fix(reader, topic)? {
                 let channel = if found.is_empty() {
                     "/foxglove/gps".to_owned()
                 } else {
                     format!("/foxglove/gps/{}", found.len())
                 };
-                found.insert(topic.id, (fields, channel));
+                found.insert(topic.id, Source { fields, accuracy, channel });
             }
         }
         if !found.is_empty() {
@@ -140,13 +179,16 @@ fn positions(reader: &UlogReader) -> Result<BTreeMap<TopicId, (PositionFields, S
     Ok(BTreeMap::new())
 }
 
-fn fields_with_fix(reader: &UlogReader, topic: &Topic) -> Result<Option<PositionFields>, ExportError> {
+/// Fields of a position, and of its accuracy.
+type Fields = (PositionFields, [Option<Place>; 2]);
+
+fn fields_with_fix(reader: &UlogReader, topic: &Topic) -> Result<Option<Fields>, ExportError> {
     for record in reader.records(&Select::topic(topic.name.clone())) {
         let record = record?;
         let Ok(row) = reader.row(&record) else { continue };
         let Some(fields) = PositionFields::of(row.layout()) else { return Ok(None) };
         if fields.position(&row, MIN_FIX).is_ok() {
-            return Ok(Some(fields));
+            return Ok(Some((fields, ["eph", "epv"].map(|name| row.layout().place(name)))));
         }
     }
     Ok(None)
@@ -195,11 +237,6 @@ impl Extras for Px4<'_> {
         "multi_id"
     }
 
-    fn wants_value(&self, topic: &Topic) -> bool {
-        let ids = [self.attitude, self.local_position];
-        ids.contains(&Some(topic.id)) || self.positions.contains_key(&topic.id)
-    }
-
     fn messages(&self) -> Vec<Extra> {
         let base = TimeBase::of(self.reader);
         let mut found = Vec::new();
@@ -228,14 +265,20 @@ impl Extras for Px4<'_> {
         found
     }
 
-    fn on_record(&mut self, record: &Record<'_>, value: Option<&Value>, at: i64, out: &mut Vec<Extra>) {
-        let Some(value) = value else { return };
-        out.extend(self.fix(record, value, at));
-        if Some(record.topic.id) == self.local_position {
-            self.remember_place(value);
+    fn on_record(&mut self, record: &Record<'_>, at: i64, out: &mut Vec<Extra>) {
+        let topic = record.topic.id;
+        let attitude = self.attitude.filter(|(id, _)| *id == topic);
+        let local_position = self.local_position.as_ref().filter(|(id, _)| *id == topic);
+        if attitude.is_none() && local_position.is_none() && !self.positions.contains_key(&topic) {
+            return;
         }
-        if Some(record.topic.id) == self.attitude {
-            self.poses(value, at, out);
+        let Ok(row) = self.reader.row(record) else { return };
+        out.extend(self.fix(record, &row, at));
+        if let Some((_, fields)) = local_position {
+            fields.update(&row, &mut self.place);
+        }
+        if let Some((_, quaternion)) = attitude {
+            self.poses(&row, quaternion, at, out);
         }
     }
 

@@ -68,8 +68,8 @@ impl<'a> Ros<'a> {
     /// Writes a record with `times`, its log time and publish time.
     pub(super) fn record(
         &mut self,
-        file: &mut File<'_>,
-        record: &Record<'_>,
+        file: &mut File<'_, 'a>,
+        record: &Record<'a>,
         (log_time, publish_time): (u64, u64),
     ) -> Result<(), ExportError> {
         let Self { bag, form, topics, channels, buffer } = self;
@@ -86,7 +86,7 @@ impl<'a> Ros<'a> {
                     file.writer.add_channel(0, &bytes.name, "ros1", &metadata.collect())
                 })?;
                 let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
-                return file.write(header, &record.payload);
+                return file.write_payload(header, record.payload.clone());
             }
             Some(How::Not(_)) | None => return Ok(()),
         };
@@ -94,22 +94,26 @@ impl<'a> Ros<'a> {
             tally.misfits += 1;
             return Ok(());
         }
-        let data = if let Some(code) = code {
+        let converted = if let Some(code) = code {
             let Ok(left) = code.convert(&record.payload, buffer) else {
                 tally.cut += 1;
                 return Ok(());
             };
             tally.surplus += u64::from(left.surplus);
             tally.times += left.times;
-            &**buffer
+            Some(&buffer[..])
         } else {
-            &*record.payload
+            None
         };
-        let encoding = if code.is_some() { "cdr" } else { "ros1" };
+        let encoding = if converted.is_some() { "cdr" } else { "ros1" };
         let channel_id = *channels.of(bag, record, |publisher| {
             file.writer.add_channel(*schema, &line.topic, encoding, &metadata(line, publisher))
         })?;
-        file.write(MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time }, data)
+        let header = MessageHeader { channel_id, sequence: sequence(record), log_time, publish_time };
+        match converted {
+            Some(data) => file.write(header, data),
+            None => file.write_payload(header, record.payload.clone()),
+        }
     }
 
     /// Returns the losses and the intended differences.
@@ -162,7 +166,7 @@ impl<'a> How<'a> {
         bag: &'a BagReader,
         form: RosForm,
         topic: &Topic,
-        file: &mut File<'_>,
+        file: &mut File<'_, 'a>,
     ) -> Result<Self, ExportError> {
         let line = match Line::new(bag, topic, form != RosForm::Recorded) {
             Ok(line) => line,

@@ -9,7 +9,7 @@ use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::Revolutions;
 use rovelog::vel_format::wire::{ImageData, LaserRange, RobotPose};
 use rovelog::vel_format::{Kind, Payload, VelReader};
-use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId, Value};
+use rovelog::{FieldType, LogReader as _, Record, Select, Topic, TopicId};
 
 use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::foxglove::{self, NOWHERE, Pose, WellKnown};
@@ -292,7 +292,7 @@ impl Extras for Vel<'_> {
         self.offset
     }
 
-    fn on_record(&mut self, record: &Record<'_>, _: Option<&Value>, at: i64, out: &mut Vec<Extra>) {
+    fn on_record(&mut self, record: &Record<'_>, at: i64, out: &mut Vec<Extra>) {
         let topic = record.topic;
         let Some(kind) = kind(topic) else {
             if is_unknown(topic) {

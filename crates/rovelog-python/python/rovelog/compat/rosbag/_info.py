@@ -6,13 +6,30 @@ import re
 import sys
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from rovelog._need import need
 from rovelog.compat.rosbag._index import ChunkHeader, Compression
+from rovelog.compat.rosbag._tuples import TypesAndTopicsTuple
 
-if TYPE_CHECKING:
-    from rovelog.compat.rosbag.bag import Bag
+
+class Facts(Protocol):
+    """What a text about a bag needs of it."""
+
+    @property
+    def filename(self) -> str | None: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def _indexed(self) -> bool: ...
+    @property
+    def _chunk_headers(self) -> dict[int, ChunkHeader]: ...
+    def get_message_count(self) -> int: ...
+    def get_start_time(self) -> float: ...
+    def get_end_time(self) -> float: ...
+    def get_type_and_topic_info(self) -> TypesAndTopicsTuple: ...
 
 
 class CompressionTuple(NamedTuple):
@@ -73,12 +90,12 @@ def _duration(seconds: float) -> str:
     return f"{minutes}:{rest:02d}s ({int(seconds)}s)" if minutes else f"{seconds:.1f}s"
 
 
-def _version(bag: Bag) -> str:
+def _version(bag: Facts) -> str:
     version = f"{bag.version // 100}.{bag.version % 100}"
     return version if bag._indexed or bag.version >= 200 else f"{version} (unindexed)"
 
 
-def _compressions(bag: Bag, duration: float) -> list[tuple[str, str]]:
+def _compressions(bag: Facts, duration: float) -> list[tuple[str, str]]:
     headers = list(bag._chunk_headers.values())
     if not headers:
         return [("compression", "none")]
@@ -103,7 +120,7 @@ def _compressions(bag: Bag, duration: float) -> list[tuple[str, str]]:
     return [*rows, ("uncompressed", sizes[0]), ("compressed", sizes[1])]
 
 
-def text_of_bag(bag: Bag) -> str:
+def text_of_bag(bag: Facts) -> str:
     """A table, as `rosbag info` prints it."""
     rows = [("path", bag.filename)] if bag.filename else []
     rows.append(("version", _version(bag)))
@@ -143,7 +160,7 @@ def _table(rows: list[tuple[str, str]]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def yaml_of_bag(bag: Bag) -> str:
+def yaml_of_bag(bag: Facts) -> str:
     """The same as YAML."""
     lines = [f"path: {bag.filename}"] if bag.filename else []
     lines.append(f"version: {_version(bag)}")
