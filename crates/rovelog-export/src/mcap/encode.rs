@@ -3,7 +3,7 @@
 use rovelog::core::layout::{At, Leaf, Visit};
 use rovelog::{Field, FieldType, Scalar};
 
-use super::proto::varint;
+use super::proto::{self, varint};
 
 /// The tag of a field: its number and its wire type.
 #[derive(Clone, Copy, Debug)]
@@ -53,23 +53,16 @@ impl<'a> Message<'a> {
         Self { out, open: Vec::new() }
     }
 
-    /// Starts a field whose length is not known yet: one byte is left for it.
+    /// Starts a field whose length is not known yet.
     fn start(&mut self, tag: Tag) {
         tag.put(self.out);
-        self.open.push(self.out.len());
-        self.out.push(0);
+        self.open.push(proto::start(self.out));
     }
 
     fn end(&mut self) {
-        let Some(at) = self.open.pop() else { return };
-        let len = self.out.len() - at - 1;
-        if let Ok(len @ 0..128) = u8::try_from(len) {
-            self.out[at] = len;
-            return;
+        if let Some(at) = self.open.pop() {
+            proto::end(at, self.out);
         }
-        let mut bytes = Vec::with_capacity(5);
-        varint(len as u64, &mut bytes);
-        self.out.splice(at..=at, bytes);
     }
 
     fn bytes(&mut self, tag: Tag, bytes: &[u8]) {

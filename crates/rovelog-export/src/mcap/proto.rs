@@ -61,9 +61,30 @@ pub(super) fn element(field: u32, value: &[u8], out: &mut Vec<u8>) {
 
 /// Writes a message field with the content from `fill`.
 pub(super) fn message(field: u32, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
-    let mut inner = Vec::new();
-    fill(&mut inner);
-    element(field, &inner, out);
+    encoding::encode_key(field, WireType::LengthDelimited, out);
+    let at = start(out);
+    fill(out);
+    end(at, out);
+}
+
+/// Leaves one byte for the length of what follows. Returns where it is.
+#[inline]
+pub(super) fn start(out: &mut Vec<u8>) -> usize {
+    out.push(0);
+    out.len() - 1
+}
+
+/// Writes the length of what came after [`start`] at its place.
+#[inline]
+pub(super) fn end(at: usize, out: &mut Vec<u8>) {
+    let len = out.len() - at - 1;
+    if let Ok(len @ 0..128) = u8::try_from(len) {
+        out[at] = len;
+        return;
+    }
+    let mut bytes = Vec::with_capacity(5);
+    varint(len as u64, &mut bytes);
+    out.splice(at..=at, bytes);
 }
 
 /// Describes a field of a message type.

@@ -111,7 +111,7 @@ impl<'a> Px4<'a> {
             heading: None,
             metadata: &[],
         };
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(192);
         foxglove::location_fix(at, &fix, &mut bytes);
         let schema = ExtraSchema::WellKnown(WellKnown::LocationFix);
         Some(Extra { nanos: 0, topic: channel.clone().into(), schema, bytes })
@@ -127,7 +127,7 @@ impl<'a> Px4<'a> {
         } else {
             (east_north_up(&ned), "map", "base_link")
         };
-        let (mut in_frame, mut transform) = (Vec::new(), Vec::new());
+        let (mut in_frame, mut transform) = (Vec::with_capacity(128), Vec::with_capacity(128));
         foxglove::pose_in_frame(at, parent, &pose, &mut in_frame);
         foxglove::frame_transform(at, (parent, child), &pose, &mut transform);
         for (topic, kind, bytes) in [
