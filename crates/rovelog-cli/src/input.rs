@@ -108,7 +108,22 @@ impl Input {
         context: &Context,
         mut each: impl FnMut(&Self) -> Outcome,
     ) -> Outcome {
-        Self::each_read(inputs, context, Jobs::ONE, |_| Ok(()), |at, ()| each(&inputs[at]))
+        Self::in_turn(inputs, context, &mut |at| each(&inputs[at]))
+    }
+
+    /// Runs `each` for the numbers of all logs, as [`Self::each`] does for the logs.
+    pub(crate) fn in_turn(
+        inputs: &[Self],
+        context: &Context,
+        each: &mut dyn FnMut(usize) -> Outcome,
+    ) -> Outcome {
+        if inputs.len() == 1 {
+            return each(0);
+        }
+        let mut after = After::new(inputs, context);
+        (0..inputs.len()).try_for_each(|at| after.part(&inputs[at], || each(at)))?;
+        context.parts.end(context.out())?;
+        Ok(after.worst)
     }
 
     /// Runs `read` for the numbers of all logs on so many threads, and `take` with what it returns, in
@@ -130,11 +145,8 @@ impl Input {
             || (),
             |(), at| (at, read(at)),
             |push| (0..inputs.len()).try_for_each(push),
-            |(at, read): (usize, _)| {
-                let input = &inputs[at];
-                context.parts.start(input.name());
-                let outcome = read.and_then(|read| take(at, read));
-                after.log(input, outcome.map_err(|failure| failure.at(&input.path)))
+            |(at, read): (usize, Result<R, Failure>)| {
+                after.part(&inputs[at], || read.and_then(|read| take(at, read)))
             },
         )?;
         context.parts.end(context.out())?;
@@ -330,6 +342,16 @@ impl<'a> After<'a> {
             context.progress.start(Some(inputs.iter().map(Input::size).sum()));
         }
         Self { context, done: 0, worst: Status::Done }
+    }
+
+    /// Takes the outcome of the next log, whose output is a part of that of the run.
+    ///
+    /// # Errors
+    /// Returns a failure after which no other log is read.
+    fn part(&mut self, input: &Input, run: impl FnOnce() -> Outcome) -> Result<(), Failure> {
+        self.context.parts.start(input.name());
+        let outcome = run();
+        self.log(input, outcome.map_err(|failure| failure.at(&input.path)))
     }
 
     /// Takes the outcome of the next log.

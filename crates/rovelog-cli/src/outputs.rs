@@ -33,7 +33,10 @@ impl Outputs<'_> {
         context: &Context,
         mut each: impl FnMut(&Input, Option<&Path>) -> Outcome,
     ) -> Outcome {
-        self.each_read(logs, context, Jobs::ONE, |_, _| Ok(()), |input, path, ()| each(input, path))
+        let inputs = Input::all(logs)?;
+        // A new folder is removed at the end if nothing is in it.
+        let (paths, _folder) = self.paths(logs, &inputs)?;
+        Input::in_turn(&inputs, context, &mut |at| each(&inputs[at], paths[at].as_deref()))
     }
 
     /// Runs `write` for all logs on so many threads, each with the path of its output, and `take` with
@@ -47,7 +50,6 @@ impl Outputs<'_> {
         mut take: impl FnMut(&Input, Option<&Path>, R) -> Outcome,
     ) -> Outcome {
         let inputs = Input::all(logs)?;
-        // A new folder is removed at the end if nothing is in it.
         let (paths, _folder) = self.paths(logs, &inputs)?;
         let path = |at: usize| paths[at].as_deref();
         let write = |at: usize| write(&inputs[at], path(at));
