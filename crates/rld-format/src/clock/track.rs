@@ -81,6 +81,8 @@ pub(crate) struct Tracker {
     implausible: bool,
     /// Whether blocks were passed since the last one.
     passed: bool,
+    /// Whether blocks were left out since the last one.
+    left_out: bool,
 }
 
 impl Tracker {
@@ -97,7 +99,15 @@ impl Tracker {
             negative: false,
             implausible: false,
             passed: false,
+            left_out: false,
         }
+    }
+
+    /// Leaves out blocks whose rows cannot be read. The time that is missing before the next one is
+    /// a gap, however short it is; it is not noted, because the loss of the blocks is.
+    pub(crate) fn leave_out(&mut self) {
+        self.passed = true;
+        self.left_out = true;
     }
 
     /// Passes a block of `rows` rows that was not read. Where the clocks did not go on as the rows
@@ -145,6 +155,7 @@ impl Tracker {
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
         let noticed = self.compare(realtime, monotonic);
+        self.left_out = false;
         let is_next = !std::mem::take(&mut self.passed);
         match noticed {
             _ if !is_next => {}
@@ -180,7 +191,7 @@ impl Tracker {
         let full = span(self.block_rows, self.rate);
         let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
         // Times of single rows are accurate to half a millisecond at best.
-        let tolerance = (full / 2).max(1_000_000);
+        let tolerance = if self.left_out { full / 2 } else { (full / 2).max(1_000_000) };
         let step = (i128::from(realtime) - i128::from(before.realtime))
             - (i128::from(monotonic) - i128::from(before.monotonic));
         if late > tolerance {
