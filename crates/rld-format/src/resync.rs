@@ -26,7 +26,7 @@ pub(crate) const REACH: u64 = 64 << 10;
 /// smaller: a second at 64 kSPS takes 2.6 MB.
 const BLOCK_MAX: u64 = 4 << 20;
 
-/// Places that may be searched at the start of a file, and then for each byte of a block, so that
+/// Places that may be searched at the start of a file, and then for each byte that is read, so that
 /// the work is proportional to the file.
 const CREDIT: (u64, u64) = (1 << 20, 2);
 
@@ -149,6 +149,7 @@ impl Follower {
             && self.counted.is_none_or(|counted| self.before < counted)
             && let Some(left_out) = self.check(window, period)?
         {
+            self.earn(left_out.range.end - left_out.range.start);
             self.at = left_out.range.end;
             self.before += left_out.rows;
             self.aligned =
@@ -160,8 +161,13 @@ impl Follower {
         let rows = if window.eof { rows.min(bytes / self.row) } else { rows };
         self.at += self.block;
         self.before += self.block_rows;
-        self.credit = self.credit.saturating_add(CREDIT.1 * self.block);
+        self.earn(self.block);
         Ok(Step::Block { at, rows })
+    }
+
+    /// Allows further searches for bytes that are read.
+    fn earn(&mut self, bytes: u64) {
+        self.credit = self.credit.saturating_add(bytes.saturating_mul(CREDIT.1));
     }
 
     /// Goes on from a block whose times are known to be those of a block.
