@@ -221,17 +221,15 @@ impl Follower {
     fn last(&self, window: Window<'_>) -> Result<Option<LeftOut>, NeedMore> {
         let Some(counted) = self.counted.filter(|_| self.aligned.left_out > 0) else { return Ok(None) };
         let rows = counted - self.before;
-        let short = rows % self.block_rows;
-        let short = if short > 0 { BLOCK_TIMES_LEN + short * self.row } else { 0 };
-        let full = (rows / self.block_rows).checked_mul(self.block);
-        let Some(expected) = full.and_then(|full| full.checked_add(short)) else { return Ok(None) };
+        let Some(expected) = self.body(rows) else { return Ok(None) };
         let end = self.at.saturating_add(expected);
-        // A pipe does not wait for its end where much follows.
-        if !window.eof && window.end() <= end.saturating_add(REACH) {
-            return Err(NeedMore(end.saturating_add(REACH + 1)));
+        // Nothing is said where much follows, so that a pipe need not wait for its end.
+        let until = end.saturating_add(REACH);
+        if !window.eof && window.end() <= until {
+            return Err(NeedMore(until.saturating_add(1)));
         }
         let is_whole = [end, self.at + self.block].contains(&window.end());
-        if !window.eof || is_whole {
+        if window.end() > until || is_whole {
             return Ok(None);
         }
         // The header may be behind: more blocks follow.
@@ -326,11 +324,28 @@ impl Follower {
         Ok(None)
     }
 
-    /// Returns whether a place is followed by a block at a regular distance, or is the last block.
+    /// Returns whether a place is followed by a block at a regular distance, or is the last block of
+    /// those that the header counts or the file has room for.
     fn is_confirmed(&self, window: Window<'_>, place: &Known, period: i64) -> Result<bool, NeedMore> {
-        let is_last =
-            self.is_last(place.number) || window.view::<BlockTimes>(place.at + self.block)?.is_none();
+        let is_last = place.at + self.block + BLOCK_TIMES_LEN > self.end(window);
         Ok(is_last || self.is_followed(window, place, period, 1)?)
+    }
+
+    /// Returns where the rows end if no further block is left out. Recovery ends a log there, so that
+    /// the recovered log is read alike.
+    fn end(&self, window: Window<'_>) -> u64 {
+        let bytes = window.end() - self.aligned.at;
+        let rest = (bytes % self.block).checked_sub(BLOCK_TIMES_LEN).map_or(0, |rest| rest / self.row);
+        let rows = bytes / self.block * self.block_rows + rest.min(self.block_rows);
+        let counted = self.counted.map_or(u64::MAX, |counted| counted - self.aligned.before);
+        self.aligned.at + self.body(rows.min(counted)).unwrap_or(bytes)
+    }
+
+    /// Returns the size of blocks with this many rows.
+    fn body(&self, rows: u64) -> Option<u64> {
+        let short = rows % self.block_rows;
+        let short = if short > 0 { BLOCK_TIMES_LEN + short * self.row } else { 0 };
+        (rows / self.block_rows).checked_mul(self.block)?.checked_add(short)
     }
 
     /// Returns the block that starts at a place, if its times continue those of a block before, or if

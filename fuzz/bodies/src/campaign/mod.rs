@@ -196,8 +196,7 @@ pub(crate) fn damage_one(clean: &[u8], operator: u8, seed: u8) -> Vec<u8> {
 /// Returns where the records end that must survive a damage at `first`. A block of an RLD is left out
 /// as a whole, because where in it bytes are missing is unknown; if they are missing in the times of a
 /// block, they may as well be missing at the end of the one before.
-fn before_damage(log: &AnyLog, first: usize) -> u64 {
-    let first = first as u64;
+fn before_damage(log: &AnyLog, first: u64) -> u64 {
     let AnyLog::Rld(log) = log else { return first };
     let Ok(layout) = log.layout() else { return first };
     let within = first.saturating_sub(layout.header + BLOCK_TIMES_LEN);
@@ -218,8 +217,8 @@ fn one(
     let mut random = Random::of(&subject.name, operator, seed);
     let (bytes, first) = damaged_log((subject.format, &*log), &subject.bytes, operator, &mut random, other);
     let faults = log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity != Severity::Note);
-    let before = before_damage(&log, first);
-    let intact = faults.map(|fault| fault.range.start).min().map_or(before, |fault| fault.min(before));
+    let first_fault = faults.map(|fault| fault.range.start).chain([first as u64]).min().unwrap_or(0);
+    let intact = before_damage(&log, first_fault);
     drop(log);
     let case = || format!("{} {} seed {seed} at {first}", subject.name, operator.name());
     tally.cases += 1;
