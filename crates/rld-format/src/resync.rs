@@ -28,7 +28,7 @@ const BLOCK_MAX: u64 = 4 << 20;
 
 /// Places that may be searched at the start of a file, and then for each byte that is read, so that
 /// the work is proportional to the file.
-const CREDIT: (u64, u64) = (1 << 20, 2);
+const BUDGET: (u64, u64) = (1 << 20, 2);
 
 /// Number of places that are remembered until a later one confirms them.
 const PLACES_MAX: usize = 16;
@@ -87,7 +87,7 @@ pub(crate) struct Follower {
     /// The last block whose times are known to be those of a block.
     known: Option<Known>,
     /// Places that may still be searched.
-    credit: u64,
+    budget: u64,
     /// End of what was searched for this block in vain.
     searched: u64,
     /// Places that continue this block, but are not confirmed.
@@ -124,7 +124,7 @@ impl Follower {
             before: 0,
             aligned: Aligned::from(at),
             known: None,
-            credit: CREDIT.0,
+            budget: BUDGET.0,
             searched: 0,
             places: Vec::new(),
         }
@@ -141,8 +141,8 @@ impl Follower {
     /// Returns an error if the window ends before that is known; nothing has changed then.
     pub(crate) fn next(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         let rows = self.limit.saturating_sub(self.before).min(self.block_rows);
-        let least = BLOCK_TIMES_LEN + self.row;
-        if rows == 0 || window.slice(self.at, self.at + least)?.is_none() {
+        let smallest = BLOCK_TIMES_LEN + self.row;
+        if rows == 0 || window.slice(self.at, self.at + smallest)?.is_none() {
             return Ok(Step::End);
         }
         if let Some(period) = self.period
@@ -167,7 +167,7 @@ impl Follower {
 
     /// Allows further searches for bytes that are read.
     fn earn(&mut self, bytes: u64) {
-        self.credit = self.credit.saturating_add(bytes.saturating_mul(CREDIT.1));
+        self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET.1));
     }
 
     /// Goes on from a block whose times are known to be those of a block.
@@ -285,7 +285,7 @@ impl Follower {
         let end = ranges[2].end;
         // What was searched for the same known block need not be searched again.
         let ranges = ranges.map(|range| range.start.max(self.searched)..range.end);
-        if self.credit < ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum() {
+        if self.budget < ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum() {
             return Ok(None);
         }
         let until = end + 2 * self.block + BLOCK_TIMES_LEN;
@@ -299,7 +299,7 @@ impl Follower {
             let bytes = window.slice(range.start.min(to), to)?.unwrap_or_default();
             let len = usize::try_from(BLOCK_TIMES_LEN).expect("small");
             for (at, bytes) in (range.start..).zip(bytes.windows(len)) {
-                self.credit = self.credit.saturating_sub(1);
+                self.budget = self.budget.saturating_sub(1);
                 let Some(times) = BlockTimes::ref_from_bytes(bytes).ok().filter(|times| is_plausible(times))
                 else {
                     continue;

@@ -34,7 +34,7 @@ cases! {
         plain().blocks(3).block(2, 0, 0).with_edit(1, 60, 1, 0).leave_out(1..2);
     "bytes-lost-in-the-last-block" [D37] "if bytes are missing before, a last block of a wrong length is left out" =>
         plain().blocks(4).with_edit(1, 60, 1, 0).with_edit(3, 60, 1, 0).leave_out(1..2).leave_out(3..4);
-    "byte-lost-without-stamps" [D37 D26] "no later block has stamps, so nothing tells where rows are: they are read as counted" =>
+    "byte-lost-without-times" [D37 D26] "no later block has stamps, so nothing tells where rows are: they are read as counted" =>
         // All values are 0 and all stamps 0x7f, so that a shift by a byte shows where they meet.
         single().blocks(4)
             .with(|log| {
