@@ -225,7 +225,7 @@ fn overwritten_bytes_cost_no_block() {
         match round % 4 {
             0 | 1 => bytes[from..to].fill(0),
             2 => bytes[from..to].iter_mut().for_each(|byte| *byte ^= 0xA5),
-            _ => bytes[from..to].iter_mut().for_each(|byte| *byte = random.below(256) as u8),
+            _ => bytes[from..to].iter_mut().for_each(|byte| *byte = random.below(256).to_le_bytes()[0]),
         }
         let log = open(&bytes.into());
         assert_eq!((log.rows(), log.info().lost.losses), (39 * ROWS + 7, 0), "{from}..{to}");
