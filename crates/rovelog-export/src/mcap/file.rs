@@ -185,25 +185,22 @@ impl<'p, 'a> File<'p, 'a> {
             *self.unplaced.entry(extra.topic.to_string()).or_default() += 1;
             return Ok(());
         };
-        let (channel_id, sequence) = match self.extra.get_mut(&*extra.topic) {
-            Some(channel) => {
-                let next = *channel;
-                channel.1 = channel.1.wrapping_add(1);
-                next
-            }
-            None => {
-                let (name, descriptor) = match &extra.schema {
-                    ExtraSchema::WellKnown(kind) => (kind.name().to_owned(), kind.descriptor()),
-                    ExtraSchema::Own(schema) => match types::compile(self.package, schema) {
-                        Some(compiled) => (compiled.name, compiled.descriptor),
-                        None => return Ok(()),
-                    },
-                };
-                let schema = self.writer.add_schema(&name, "protobuf", &descriptor)?;
-                let id = self.writer.add_channel(schema, &extra.topic, "protobuf", &BTreeMap::new())?;
-                self.extra.insert(extra.topic.to_string(), (id, 1));
-                (id, 0)
-            }
+        let (channel_id, sequence) = if let Some(channel) = self.extra.get_mut(&*extra.topic) {
+            let next = *channel;
+            channel.1 = channel.1.wrapping_add(1);
+            next
+        } else {
+            let (name, descriptor) = match &extra.schema {
+                ExtraSchema::WellKnown(kind) => (kind.name().to_owned(), kind.descriptor()),
+                ExtraSchema::Own(schema) => match types::compile(self.package, schema) {
+                    Some(compiled) => (compiled.name, compiled.descriptor),
+                    None => return Ok(()),
+                },
+            };
+            let schema = self.writer.add_schema(&name, "protobuf", &descriptor)?;
+            let id = self.writer.add_channel(schema, &extra.topic, "protobuf", &BTreeMap::new())?;
+            self.extra.insert(extra.topic.to_string(), (id, 1));
+            (id, 0)
         };
         let header = MessageHeader { channel_id, sequence, log_time, publish_time: log_time };
         self.write(header, &extra.bytes)
