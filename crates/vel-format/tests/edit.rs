@@ -220,14 +220,14 @@ fn a_recovered_log_has_an_index_from_the_first_message() {
 #[test]
 fn slices_and_merged_logs_count_what_they_have_and_leave_out() {
     let mut messages = speeds(4, 100.0);
-    messages.push(NewMessage::raw(0x0001_4043, 100, 400.0, vec![1; 5]));
+    messages.extend([400.0, 450.0].map(|millis| NewMessage::raw(0x0001_4043, 100, millis, vec![1; 5])));
     let mut invalid = NewMessage::raw(0x0001_4043, 100, 500.0, vec![0; 28]);
     invalid.marker = Some(vel_format::wire::MARKER_INVALID);
     messages.extend([invalid, NewMessage::raw(0x0001_4043, 100, 600.0, vec![2; 28])]);
     let log = open(&written(&messages, &WriteOptions::default()).into());
     let mut out = Vec::new();
     let sliced = log.slice(&Select::all(), &mut out).expect("memory takes it");
-    assert_eq!((sliced.records, sliced.others, sliced.topics, sliced.bytes), (5, 1, 1, out.len() as u64));
+    assert_eq!((sliced.records, sliced.others, sliced.topics, sliced.bytes), (5, 2, 1, out.len() as u64));
 
     let good = open(&written(&speeds(3, 100.0), &WriteOptions::default()).into());
     let mut out = Vec::new();
