@@ -103,7 +103,7 @@ const TASKS: &[Task] = &[
     (
         "mutants",
         mutants::command,
-        "change a file line by line: which changes does no test notice? mutants FILE... [-- OPTIONS of cargo-mutants]",
+        "change a file place by place: which changes does no test notice? mutants FILE...",
     ),
     (
         "soak",
@@ -118,7 +118,7 @@ const TASKS: &[Task] = &[
     (
         "targets",
         targets::command,
-        "cargo check for 32-bit, aarch64, Windows, macOS, WebAssembly, big-endian, as far as possible here",
+        "cargo check for 32-bit, aarch64, Windows, macOS, WebAssembly, big-endian, as far as possible here: targets [--run: also the tests of core and the formats on 32-bit and big-endian]",
     ),
     ("workflows", workflows::command, "check the files of .github with actionlint and zizmor"),
     (

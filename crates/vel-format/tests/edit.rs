@@ -4,7 +4,9 @@ mod support;
 
 use rovelog_core::{Align, Format, LogReader, Select};
 use support::{LOGS, open, readable};
-use vel_format::{IndexState, Kind, Message, NewMessage, SizeRule, Vel, VelReader, WriteOptions, write_log};
+use vel_format::{
+    IndexOrigin, IndexState, Kind, Message, NewMessage, SizeRule, Vel, VelReader, WriteOptions, write_log,
+};
 
 fn raw(message: &Message<'_>) -> (u8, u32, i32, u64, Vec<u8>) {
     let header = message.header;
@@ -159,4 +161,79 @@ fn a_slice_of_one_message_is_read_as_that_message() {
     let part = slice(&log, &Select::all().between(None, Some(500_000_000)));
     let data: Vec<_> = part.messages().map(|message| message.data.to_vec()).collect();
     assert_eq!(data, [vec![5; 32]]);
+}
+
+fn speeds(n: u32, millis: f64) -> Vec<NewMessage<'static>> {
+    let obd = |i: u32| NewMessage::raw(0x0001_4043, 100, f64::from(i) * millis, vec![0; 28]);
+    (0..n).map(obd).collect()
+}
+
+fn written(messages: &[NewMessage<'_>], options: &WriteOptions) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_log(messages, options, &mut out).expect("memory takes it");
+    out
+}
+
+/// Size rule, version, origin of the index, and end mark.
+#[test]
+fn a_slice_has_the_conventions_of_its_log() {
+    for size_rule in SizeRule::ALL {
+        for (version, origin, terminator) in [
+            ((1, 1), IndexOrigin::FirstMessage, false),
+            ((2, 7), IndexOrigin::FirstMessage, true),
+            ((1, 1), IndexOrigin::ProgramStart, false),
+        ] {
+            let mut options = WriteOptions::default().with_size_rule(size_rule);
+            (options.version, options.origin, options.terminator) = (version, origin, terminator);
+            let bytes = written(&speeds(20, 700.0)[5..], &options);
+            let log = open(&bytes.clone().into());
+            assert_eq!(*log.index(), IndexState::Good(origin), "{options:?}");
+            let mut out = Vec::new();
+            log.slice(&Select::all(), &mut out).expect("memory takes it");
+            assert!(out == bytes, "{options:?}");
+            // A merged log goes on where the next one starts: it has no end mark.
+            let mut merged = Vec::new();
+            Vel::merge(&[&log], Align::AsIs, &mut merged).expect("memory takes it");
+            let end = bytes.len() - if terminator { 4 } else { 0 };
+            assert!(merged == bytes[..end], "{options:?}");
+        }
+    }
+}
+
+/// Damage, and an index that counts from the start of the program: the new one counts from the first
+/// message.
+#[test]
+fn a_recovered_log_has_an_index_from_the_first_message() {
+    let mut options = WriteOptions::default();
+    options.origin = IndexOrigin::ProgramStart;
+    let mut bytes = written(&speeds(20, 700.0)[5..], &options);
+    bytes.extend([7; 30]);
+    let log = open(&bytes.into());
+    assert_eq!(*log.index(), IndexState::Good(IndexOrigin::ProgramStart));
+    let mut out = Vec::new();
+    let report = log.recover(&mut out, &rovelog_core::RecoverOptions::default()).expect("memory takes it");
+    assert_eq!((report.records, report.lost_bytes(), report.unchanged), (15, 30, false));
+    assert_eq!(*open(&out.into()).index(), IndexState::Good(IndexOrigin::FirstMessage));
+}
+
+/// Messages without content are no records, and are counted apart; so is what cannot be merged.
+#[test]
+fn slices_and_merged_logs_count_what_they_have_and_leave_out() {
+    let mut messages = speeds(4, 100.0);
+    messages.extend([400.0, 450.0].map(|millis| NewMessage::raw(0x0001_4043, 100, millis, vec![1; 5])));
+    let mut invalid = NewMessage::raw(0x0001_4043, 100, 500.0, vec![0; 28]);
+    invalid.marker = Some(vel_format::wire::MARKER_INVALID);
+    messages.extend([invalid, NewMessage::raw(0x0001_4043, 100, 600.0, vec![2; 28])]);
+    let log = open(&written(&messages, &WriteOptions::default()).into());
+    let mut out = Vec::new();
+    let sliced = log.slice(&Select::all(), &mut out).expect("memory takes it");
+    assert_eq!((sliced.records, sliced.others, sliced.topics, sliced.bytes), (5, 2, 1, out.len() as u64));
+
+    let good = open(&written(&speeds(3, 100.0), &WriteOptions::default()).into());
+    let mut out = Vec::new();
+    let merged = Vel::merge(&[&log, &good], Align::AsIs, &mut out).expect("memory takes it");
+    assert_eq!((merged.records, merged.topics, merged.bytes), (8, 1, out.len() as u64));
+    assert_eq!(merged.left_out, ["1 messages marked as invalid"]);
+    let merged = Vel::merge(&[&good, &good], Align::AsIs, &mut Vec::new()).expect("memory takes it");
+    assert!(merged.left_out.is_empty(), "{:?}", merged.left_out);
 }

@@ -20,6 +20,7 @@ mod unpack;
 pub mod wire;
 mod writer;
 
+#[cfg(feature = "arrow")]
 pub(crate) use pass::Pass;
 pub(crate) use state::State;
 pub(crate) use stream::{Arrived, At, Streamed};

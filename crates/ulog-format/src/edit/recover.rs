@@ -320,6 +320,7 @@ mod tests {
         // The copy: 16..26 is 20..30, 26..36 is 40..50.
         let kept = [20..30, 40..50];
         assert_eq!(in_source(&[17..18, 25..27, 36..36], &kept), [21..22, 29..30, 40..41]);
+        assert_eq!(in_source(&[24..26, 30..36], &kept), [28..30, 44..50]);
     }
 
     /// What cannot be validated goes at last, and what is left is valid.
@@ -339,6 +340,23 @@ mod tests {
         assert_eq!((total(&plan.lost), plan.lost.len()), (10 * (10 + 11), 10));
         settle(&log, &mut plan)?;
         assert_eq!(total(&plan.lost), 10 * (10 + 11));
+        Ok(())
+    }
+
+    /// A format that is not kept defines nothing.
+    #[test]
+    fn subscriptions_go_with_their_format() -> Result<(), UlogError> {
+        let mut log = UlogWriter::new(Vec::new(), 0)?;
+        log.define(&FormatBuilder::new("t").field::<u64>("timestamp"))?;
+        log.subscribe("t", 0)?;
+        let log = UlogReader::new(log.finish()?.into(), &ReadOptions::default())?;
+        let mut plan = plan(&log, &[]);
+        let format = log.cursor().find(|met| met.msg_type == kind::FORMAT).expect("it is defined");
+        plan.lose(vec![format.at..format.end()]);
+        drop_unverifiable(&log, &mut plan);
+        assert!(
+            log.cursor().all(|met| met.msg_type != kind::SUBSCRIPTION || !Inside::of(&plan.kept).has(met.at))
+        );
         Ok(())
     }
 }
