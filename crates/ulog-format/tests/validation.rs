@@ -1,5 +1,6 @@
 //! Which bytes are believed after damage: each rule of section 5 of docs/formats/ulog.md, with a log
 //! on either side of it.
+#![expect(clippy::single_range_in_vec_init, reason = "a list of ranges may have one")]
 
 mod support;
 
@@ -154,16 +155,16 @@ fn a_message_without_payload_may_end_the_file() {
 }
 
 /// Where a search begins: the message is not believed, the rows behind it are.
-fn begins_behind(message: Laid) {
+fn begins_behind(message: &Laid) {
     let mut log = Built::new();
     let noise = log.raw(&NOISE);
-    let first = log.messages(std::slice::from_ref(&message));
+    let first = log.messages(std::slice::from_ref(message));
     log.messages(&[row(4), row(5), row(6)]);
     assert_eq!(lost(&log), [noise.start..first.end], "{message:?}");
 }
 
 /// Where a message is due, it is believed, and nothing is lost.
-fn fits_where_due(message: Laid) {
+fn fits_where_due(message: &Laid) {
     let mut log = Built::new();
     log.messages(&[message.clone(), row(4), row(5)]);
     assert_eq!(lost(&log), [], "{message:?}");
@@ -177,8 +178,8 @@ fn subscriptions_of_undefined_formats_are_unverifiable() {
     assert!(after_noise(&with("later"), true));
     assert!(!after_noise(&with("gr\u{f6}\u{df}e"), true));
     assert!(!after_noise(&with("a:b"), true));
-    fits_where_due(subscription(9, "later"));
-    fits_where_due(subscription(9, "gr\u{f6}\u{df}e"));
+    fits_where_due(&subscription(9, "later"));
+    fits_where_due(&subscription(9, "gr\u{f6}\u{df}e"));
 }
 
 #[test]
@@ -197,8 +198,8 @@ fn after_damage_only_what_px4_writes_is_believed() {
         keyed(b'P', "double GAIN", &2.5_f64.to_le_bytes()),
     ];
     for message in unusual {
-        begins_behind(message.clone());
-        fits_where_due(message);
+        begins_behind(&message);
+        fits_where_due(&message);
     }
     let usual = [
         string("ready\n"),

@@ -1,4 +1,5 @@
 //! Which bytes are believed: each rule of section 4 of docs/formats/vel.md, with a log on either side.
+#![expect(clippy::single_range_in_vec_init, reason = "a list of ranges may have one")]
 
 mod support;
 

@@ -352,7 +352,7 @@ mod tests {
         let log = UlogReader::new(log.finish()?.into(), &ReadOptions::default())?;
         let mut plan = plan(&log, &[]);
         let format = log.cursor().find(|met| met.msg_type == kind::FORMAT).expect("it is defined");
-        plan.lose(vec![format.at..format.end()]);
+        plan.lose(std::iter::once(format.at..format.end()).collect());
         drop_unverifiable(&log, &mut plan);
         assert!(
             log.cursor().all(|met| met.msg_type != kind::SUBSCRIPTION || !Inside::of(&plan.kept).has(met.at))
