@@ -44,6 +44,15 @@ impl From<rovelog::rosbag12::BagError> for ExportError {
     }
 }
 
+impl From<rovelog::rld_format::RldError> for ExportError {
+    fn from(error: rovelog::rld_format::RldError) -> Self {
+        match error {
+            rovelog::rld_format::RldError::Io(error) => Self::Io(error),
+            error => Self::Log(error.into()),
+        }
+    }
+}
+
 impl From<ArrowError> for ExportError {
     fn from(error: ArrowError) -> Self {
         match error {

@@ -4,9 +4,9 @@
 use rovelog::core::text::count;
 use std::io::Write;
 
+use rovelog::LogReader as _;
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog::rld_format::{AMBIENT, RldReader, SAMPLES};
-use rovelog::{Error, LogReader as _};
 
 use crate::{ExportError, Exported, Loss};
 
@@ -15,7 +15,7 @@ use crate::{ExportError, Exported, Loss};
 /// # Errors
 /// Returns an error if writing to the output fails, or the log's rows cannot be found.
 pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<Exported<W>, ExportError> {
-    let written = log.write_logger_csv(style, &mut out).map_err(Error::from)?;
+    let written = log.write_logger_csv(style, &mut out)?;
     // The log may itself be the file of the ambient sensors.
     let topic = log.topics().first().map_or(SAMPLES, |topic| topic.name.as_str());
     let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(topic, "", why)).collect();

@@ -16,7 +16,7 @@ resource = pytest.importorskip("resource", reason="this system has no limits of 
 
 ULOG = CORPUS / "ulog" / "one-topic+multi-id+sync+dropout+texts+appended.ulg"
 BAG = CORPUS / "rosbag" / "recorded.bag"
-RLD = CORPUS / "rld" / "rocketlogger-analog.rld"
+RLD = CORPUS / "rld" / "v4.rld"
 
 JOBS: dict[str, Callable[[Path], object]] = {
     "out.ulg": lambda out: rl.open(ULOG).recover(out),

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Literal, NamedTuple
 
 from rovelog import _core, _times
-from rovelog._errors import ReadError, RovelogError, UnsupportedError, warn
-from rovelog._files import demand_free, partials, place
+from rovelog._errors import RovelogError, UnsupportedError, warn
+from rovelog._files import demand_free, folder_for_outputs, partials, place
 from rovelog._log import Log, opened
 from rovelog._source import Source
 from rovelog._times import Moment
@@ -263,18 +263,19 @@ def _tables(
     paths = _paths_in_folder(log, path, kind, [name for _, name in named], force) if in_folder else [path]
     records = 0
     numbers = [number for number, _ in named]
-    for at in range(0, len(paths), OPEN):
-        with partials(paths[at : at + OPEN], log._sources, force) as parts:
-            outputs = list(zip(numbers[at : at + OPEN], parts, strict=True))
-            rows, found = _core.export_tables(log._reader, kind, outputs, window, options)
-        records += sum(rows)
-        lost += found
+    with folder_for_outputs(path) if in_folder else contextlib.nullcontext():
+        for at in range(0, len(paths), OPEN):
+            with partials(paths[at : at + OPEN], log._sources, force) as parts:
+                outputs = list(zip(numbers[at : at + OPEN], parts, strict=True))
+                rows, found = _core.export_tables(log._reader, kind, outputs, window, options)
+            records += sum(rows)
+            lost += found
     by_number = {number: name for name, number in chosen.items()}
     return Converted(kind, records, [by_number[number] for number in numbers], paths, [Loss(*row) for row in lost])
 
 
 def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: bool) -> list[str]:
-    """Creates the folder and returns the paths of its files."""
+    """Returns the paths of the files in a folder, which can be written."""
     if os.path.isfile(folder.rstrip("/" + os.sep)):
         raise RovelogError("the output is a file, not a folder", path=folder, next="name a folder; it is created if it does not exist")
     stem = "log" if log.path is None else os.path.splitext(os.path.basename(log.path))[0]
@@ -282,8 +283,4 @@ def _paths_in_folder(log: Log, folder: str, kind: str, names: list[str], force: 
     # Check all paths before the folder is created.
     for path in paths:
         demand_free(path, log._sources, force)
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise ReadError(f"cannot create the folder: {error.strerror}", path=folder, next="name another folder") from error
     return paths

@@ -69,6 +69,27 @@ def partials(paths: list[str], sources: Iterable[str], force: bool) -> Iterator[
 
 
 @contextlib.contextmanager
+def folder_for_outputs(folder: str) -> Iterator[None]:
+    """A folder, created if it does not exist; what was created is removed after a failure if nothing is in it."""
+    created, above = [], os.path.abspath(folder)
+    while not os.path.lexists(above):
+        created.append(above)
+        above = os.path.dirname(above)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        what = f"cannot create the folder: {error.strerror}"
+        raise ReadError(what, path=folder, next=_core.next_step(error.errno or 0)) from error
+    try:
+        yield
+    except BaseException:
+        for path in created:
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+        raise
+
+
+@contextlib.contextmanager
 def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
     """An empty file that no other program writes, open; gone at the end unless it got another name."""
     if os.path.exists(part):
