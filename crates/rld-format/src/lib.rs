@@ -153,7 +153,6 @@ pub mod layout;
 mod names;
 mod partial;
 mod reader;
-mod resync;
 mod row;
 mod scan;
 mod schema;
@@ -276,8 +275,7 @@ impl LogReader for RldReader {
     }
 
     fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
-        // Where bytes are missing or were added, only all block times tell where a row is.
-        (!self.is_suspect || self.unread.is_empty()).then(|| self.still_needed(select))
+        Some(self.still_needed(select))
     }
 
     fn diagnostics(&self) -> &Diagnostics {

@@ -79,17 +79,8 @@ pub(crate) struct Tracker {
     anchor: Option<Anchor>,
     negative: bool,
     implausible: bool,
-    between: Between,
-}
-
-/// The blocks since the last one that was tracked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Between {
-    Nothing,
-    /// Blocks that were not read.
-    Passed,
-    /// Blocks whose rows cannot be read.
-    LeftOut,
+    /// Whether blocks were passed since the last one.
+    passed: bool,
 }
 
 impl Tracker {
@@ -105,14 +96,8 @@ impl Tracker {
             anchor,
             negative: false,
             implausible: false,
-            between: Between::Nothing,
+            passed: false,
         }
-    }
-
-    /// Leaves out blocks whose rows cannot be read. The time that is missing before the next one is
-    /// a gap, however short it is; it is not noted, because the loss of the blocks is.
-    pub(crate) fn leave_out(&mut self) {
-        self.between = Between::LeftOut;
     }
 
     /// Passes a block of `rows` rows that was not read. Where the clocks did not go on as the rows
@@ -120,7 +105,7 @@ impl Tracker {
     pub(crate) fn pass(&mut self, rows: u64) {
         if let Some(before) = &mut self.before {
             before.rows += rows;
-            self.between = Between::Passed;
+            self.passed = true;
         }
     }
 
@@ -160,8 +145,7 @@ impl Tracker {
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
         let noticed = self.compare(realtime, monotonic);
-        let is_next = self.between == Between::Nothing;
-        self.between = Between::Nothing;
+        let is_next = !std::mem::take(&mut self.passed);
         match noticed {
             _ if !is_next => {}
             Noticed::Gap { nanos, blocks } => {
@@ -196,7 +180,7 @@ impl Tracker {
         let full = span(self.block_rows, self.rate);
         let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
         // Times of single rows are accurate to half a millisecond at best.
-        let tolerance = if self.between == Between::LeftOut { full / 2 } else { (full / 2).max(1_000_000) };
+        let tolerance = (full / 2).max(1_000_000);
         let step = (i128::from(realtime) - i128::from(before.realtime))
             - (i128::from(monotonic) - i128::from(before.monotonic));
         if late > tolerance {

@@ -6,7 +6,6 @@ mod faults;
 mod headers;
 mod large;
 mod log;
-mod shifts;
 mod times;
 
 use super::Format;
@@ -16,7 +15,7 @@ use log::{Log, NONE};
 pub(super) const FORMAT: Format = Format {
     id: "rld",
     extension: "rld",
-    cases: &[headers::CASES, channels::CASES, counts::CASES, times::CASES, faults::CASES, shifts::CASES],
+    cases: &[headers::CASES, channels::CASES, counts::CASES, times::CASES, faults::CASES],
     large: large::LARGE,
 };
 
