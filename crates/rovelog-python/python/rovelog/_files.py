@@ -72,7 +72,8 @@ def partials(paths: list[str], sources: Iterable[str], force: bool) -> Iterator[
 def folder_for_outputs(folder: str) -> Iterator[None]:
     """A folder, created if it does not exist; what was created is removed after a failure if nothing is in it."""
     created, above = [], os.path.abspath(folder)
-    while not os.path.lexists(above):
+    # A drive that does not exist has no folder above it.
+    while not os.path.lexists(above) and above != os.path.dirname(above):
         created.append(above)
         above = os.path.dirname(above)
     try:
