@@ -124,8 +124,11 @@ fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     }
     let mut build = Command::new(python);
     build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
-    // Most dependencies are as the other stages have built them; only pyo3, which maturin configures
+    // Dependencies are as the other stages have built them; only pyo3, which maturin configures
     // differently, is compiled again.
+    if profile == "dev" {
+        build.args(["--features", "as-tested"]);
+    }
     build.env("CARGO_TARGET_DIR", place::target());
     run(build.current_dir(folder()))?;
     let wheels = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;

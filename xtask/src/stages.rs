@@ -117,10 +117,8 @@ fn packages() -> Result<()> {
 }
 
 fn release_tests() -> Result<()> {
-    for package in RELEASE {
-        cargo(&["test", "--release", "-p", package])?;
-    }
-    Ok(())
+    let packages: Vec<_> = RELEASE.iter().flat_map(|package| ["-p", package]).collect();
+    cargo(&[&["test", "--release"], &packages[..]].concat())
 }
 
 fn tests(skipped: &Path) -> Result<()> {

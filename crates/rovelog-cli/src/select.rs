@@ -6,8 +6,9 @@ use std::path::Path;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use regex::Regex;
 use rovelog::core::select::field_path;
-use rovelog::{FieldType, LogReader, Schema, Select, Topic};
+use rovelog::{LogReader, Select, Topic};
 use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, near, split_list};
+use rovelog_export::text::{self, Keep};
 
 use crate::failure::Failure;
 
@@ -191,23 +192,6 @@ pub(crate) fn no_signal(error: NoSignal) -> Failure {
     }
 }
 
-/// The selected leaves of a record, by index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Keep {
-    All,
-    Leaves(Vec<bool>),
-}
-
-impl Keep {
-    /// Returns whether the leaf with this index is selected.
-    pub(crate) fn leaf(&self, place: usize) -> bool {
-        match self {
-            Self::All => true,
-            Self::Leaves(leaves) => leaves.get(place).copied().unwrap_or(false),
-        }
-    }
-}
-
 impl FieldArgs {
     /// Returns the selection of these fields and expressions; all fields if there are none.
     pub(crate) fn named(fields: &[String]) -> Result<Self, Failure> {
@@ -221,7 +205,7 @@ impl FieldArgs {
             return Some(Keep::All);
         }
         let schema = topic.schema.as_deref()?;
-        let kept: Vec<bool> = leaves(schema).iter().map(|name| self.keeps(&topic.name, name)).collect();
+        let kept: Vec<bool> = text::names(schema).iter().map(|name| self.keeps(&topic.name, name)).collect();
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
@@ -326,37 +310,9 @@ fn is_there(pattern: Option<&Pattern>, names: &[(&str, String)]) -> bool {
 /// Returns the fields of topics by topic and flat name.
 fn names_of<'a>(topics: &[&'a Topic]) -> impl Iterator<Item = (&'a str, String)> {
     topics.iter().flat_map(|topic| {
-        let leaves = topic.schema.as_deref().map(leaves).unwrap_or_default();
+        let leaves = topic.schema.as_deref().map(text::names).unwrap_or_default();
         leaves.into_iter().map(|name| (&*topic.name, name))
     })
-}
-
-/// Returns the flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.
-pub(crate) fn leaves(schema: &Schema) -> Vec<String> {
-    let mut names = Vec::new();
-    for field in &schema.fields {
-        leaves_of(&field.name, &field.ty, &mut names);
-    }
-    names
-}
-
-fn leaves_of(path: &str, ty: &FieldType, names: &mut Vec<String>) {
-    match ty {
-        FieldType::Struct(schema) => {
-            for field in &schema.fields {
-                leaves_of(&format!("{path}.{}", field.name), &field.ty, names);
-            }
-        }
-        FieldType::Array(element, len) => {
-            for i in 0..*len {
-                leaves_of(&format!("{path}[{i}]"), element, names);
-            }
-        }
-        FieldType::Time | FieldType::Duration => {
-            names.extend(["sec", "nsec"].map(|part| format!("{path}.{part}")));
-        }
-        _ => names.push(path.to_owned()),
-    }
 }
 
 #[cfg(test)]
@@ -398,7 +354,7 @@ mod tests {
             ],
         };
         let schema = Arc::new(schema);
-        assert_eq!(leaves(&schema), ["pos.x", "pos.y", "q[0]", "q[1]", "qq"]);
+        assert_eq!(text::names(&schema), ["pos.x", "pos.y", "q[0]", "q[1]", "qq"]);
         let kept = |globs: &[&str]| {
             let fields = globs.iter().map(|glob| FieldList::new(glob).unwrap()).collect();
             let mut topic = topic("t/0");

@@ -1,13 +1,11 @@
-//! Text output: colours, sizes, counts, paths, and escaping of control characters.
+//! Text output: colours, sizes, counts and paths.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Reset, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-pub(crate) use rovelog::core::text::count;
+pub(crate) use rovelog::core::text::{count, escape, steers};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -60,34 +58,6 @@ impl Paint {
     pub(crate) fn yellow(self, text: &str) -> String {
         self.with(YELLOW, text)
     }
-}
-
-/// Escapes control characters in `text`, so that a log cannot control the terminal. Marks that
-/// change the direction of writing are escaped too; a tab is not.
-pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
-    if text.bytes().all(plain) || !text.contains(steers) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        match c {
-            '\n' => escaped.push_str("\\n"),
-            '\r' => escaped.push_str("\\r"),
-            c if steers(c) && u32::from(c) < 0x100 => {
-                let _ = write!(escaped, "\\x{:02x}", u32::from(c));
-            }
-            c if steers(c) => {
-                let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
-            }
-            c => escaped.push(c),
-        }
-    }
-    Cow::Owned(escaped)
-}
-
-pub(crate) fn steers(c: char) -> bool {
-    (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Returns the width of `text` in terminal columns: two for an East Asian character, none for a
@@ -178,12 +148,6 @@ pub(crate) fn natural(name: &str) -> (&str, u64, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_log_cannot_steer_the_terminal() {
-        assert_eq!(escape("plain\ttab, größe"), "plain\ttab, größe");
-        assert_eq!(escape("\x1b[2J\x07\r\n\u{9b}1m\u{202e}"), "\\x1b[2J\\x07\\r\\n\\x9b1m\\u{202e}");
-    }
 
     #[test]
     fn sizes_are_decimal_and_short() {

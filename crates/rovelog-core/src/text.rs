@@ -1,6 +1,7 @@
-//! Words of messages, and text in fields of fixed size.
+//! Words of messages, text in fields of fixed size, and text of logs for a terminal.
 
-use std::fmt::Display;
+use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 
 /// Returns a count with its noun: `1 byte`, `2 bytes`, `2 entries`.
 ///
@@ -26,4 +27,44 @@ pub fn up_to_nul(bytes: &[u8]) -> &[u8] {
 /// Returns the text before the first NUL; what is not UTF-8 is replaced.
 pub fn padded(bytes: &[u8]) -> String {
     String::from_utf8_lossy(up_to_nul(bytes)).into_owned()
+}
+
+/// Escapes control characters in `text`, so that a log cannot control the terminal. Marks that
+/// change the direction of writing are escaped too; a tab is not.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
+    if text.bytes().all(plain) || !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            c if steers(c) && u32::from(c) < 0x100 => {
+                let _ = write!(escaped, "\\x{:02x}", u32::from(c));
+            }
+            c if steers(c) => {
+                let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Returns whether a character controls a terminal or changes the direction of writing.
+pub fn steers(c: char) -> bool {
+    (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_cannot_steer_the_terminal() {
+        assert_eq!(escape("plain\ttab, größe"), "plain\ttab, größe");
+        assert_eq!(escape("\x1b[2J\x07\r\n\u{9b}1m\u{202e}"), "\\x1b[2J\\x07\\r\\n\\x9b1m\\u{202e}");
+    }
 }

@@ -9,6 +9,8 @@
 //! - [`ndjson`]: records one by one, for scripts;
 //! - [`logger_csv`]: logs of the RocketLogger as the logger's own CSV;
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
+//! - [`text`]: records as text for people, and cells of CSV;
+//! - [`statistics`]: minimum, maximum, mean and deviation of every field;
 //! - [`signal`]: values over time by name, pattern or expression; conditions; topics joined as one table;
 //! - [`plot`]: signals over time, for a terminal, as SVG, PNG and PDF;
 //! - [`report`]: a log, or a plot, as one HTML page;
@@ -41,7 +43,9 @@ pub mod report;
 #[cfg_attr(not(feature = "mcap"), expect(dead_code, reason = "MCAP needs more of a line than bags do"))]
 mod ros;
 pub mod signal;
+pub mod statistics;
 pub mod table;
+pub mod text;
 pub mod track;
 mod xml;
 

@@ -1,8 +1,6 @@
 //! Writing records as lines of text, JSON objects or CSV rows. Memory does not grow with the log.
 
 mod derived;
-mod leaves;
-mod plain;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -11,19 +9,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rovelog::core::parallel::{self, Spare};
-use rovelog::{Field, Record, Schema, Topic, TopicId, Value};
+use rovelog::{Record, Schema, Topic, TopicId, Value};
 use rovelog_export::ndjson;
+use rovelog_export::text::{self, Keep};
 
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Status};
 use crate::output::Out;
-use crate::select::{FieldArgs, Keep};
+use crate::select::FieldArgs;
 use crate::text::{escape, width};
 use crate::times::Times;
 pub(crate) use derived::Derived;
-use leaves::{Cell, cells, columns, count, flatten, flatten_under};
-use plain::entry;
-pub(crate) use plain::{cell, plain};
 
 /// Output of one topic's records, decided at its first record.
 enum Plan {
@@ -106,7 +102,7 @@ impl<'a> Records<'a> {
             taken.insert("file".to_owned());
         }
         let derived = self.derived.names(topic.id).iter().map(|name| (**name).to_owned());
-        let names = columns(schema, &keep).into_iter().chain(derived);
+        let names = text::columns(schema, &keep).into_iter().chain(derived);
         head.extend(names.map(|name| rovelog_export::table::free_name(&mut taken, &name)));
         if self.context.parts.takes_head(&head.iter().map(String::as_str).collect::<Vec<_>>())? {
             let mut csv = csv::Writer::from_writer(&mut self.out);
@@ -321,7 +317,7 @@ impl<'a> Render<'a> {
                     Err(why) => return Ok(Err(why)),
                 };
                 match (&plan.keep, &value) {
-                    (Keep::Leaves(_), Value::Struct(fields)) => some_fields(fields, schema, &plan.keep, out)?,
+                    (Keep::Leaves(_), Value::Struct(fields)) => text::some_fields(fields, schema, &plan.keep, out)?,
                     _ => serde_json::to_writer(&mut *out, &value)?,
                 }
             }
@@ -338,7 +334,7 @@ impl<'a> Render<'a> {
         self.line.push_str(&plan.name);
         let blanks = self.width.saturating_sub(plan.width) + 2;
         self.line.extend(std::iter::repeat_n(' ', blanks));
-        text(&value, schema, &plan.keep, &mut self.line);
+        text::fields(&value, schema, &plan.keep, &mut self.line);
         self.line.push('\n');
         out.extend_from_slice(self.line.as_bytes());
         Ok(Ok(()))
@@ -358,11 +354,24 @@ impl<'a> Render<'a> {
             Ok(value) => value,
             Err(why) => return Ok(Err(why)),
         };
-        self.line.clear();
         if let Some(log) = &self.log.name {
             csv.write_field(log)?;
         }
-        if row(csv, record, &value, schema, plan, &self.times, &mut self.line)? {
+        let (times, cell) = (&self.times, &mut self.line);
+        cell.clear();
+        times.push_csv(record.time, cell);
+        csv.write_field(&*cell)?;
+        cell.clear();
+        if let Some(nanos) = times.t_ns(record.time) {
+            let _ = write!(cell, "{nanos}");
+        }
+        csv.write_field(&*cell)?;
+        let date = |nanos, cell: &mut String| times.push_date(nanos, cell);
+        let has_bytes = text::row(&value, schema, &plan.keep, &date, cell, &mut |cell| {
+            Ok(csv.write_field(cell)?)
+        })?;
+        csv.write_record(None::<&[u8]>)?;
+        if has_bytes {
             raw.push(format!("{} contains raw bytes, which CSV cannot represent", record.topic.name));
         }
         Ok(Ok(()))
@@ -372,7 +381,7 @@ impl<'a> Render<'a> {
     fn keep(&self, topic: &Topic) -> Option<Keep> {
         let keep = self.fields.keep(topic);
         let Some(more) = self.further.get(&topic.id) else { return keep };
-        let leaves = topic.schema.as_deref().map_or(0, |schema| crate::select::leaves(schema).len());
+        let leaves = topic.schema.as_deref().map_or(0, |schema| text::names(schema).len());
         let mut kept: Vec<bool> =
             (0..leaves).map(|place| keep.as_ref().is_some_and(|keep| keep.leaf(place))).collect();
         kept.resize(leaves + more, true);
@@ -397,7 +406,7 @@ impl<'a> Render<'a> {
                 };
                 let width = width(&name);
                 let schema = topic.schema.clone();
-                let leaves = schema.as_deref().map(|schema| crate::select::leaves(schema).len());
+                let leaves = schema.as_deref().map(|schema| text::names(schema).len());
                 Plan::Write(Layout { keep, name, width, schema, leaves })
             }
         };
@@ -418,7 +427,7 @@ impl Layout {
         let mut value = record.value().map_err(|error| error.to_string())?;
         // Records that do not fit an inferred definition are written as bytes.
         let schema = self.schema.as_deref().filter(|schema| !is_raw(&value, schema));
-        if self.leaves.is_some_and(|leaves| schema.is_some() && leaves != count(&value, schema)) {
+        if self.leaves.is_some_and(|leaves| schema.is_some() && leaves != text::count(&value, schema)) {
             return Err("its fields differ from its schema".to_owned());
         }
         if let (Some(_), Value::Struct(fields)) = (schema, &mut value) {
@@ -433,120 +442,4 @@ fn is_raw(value: &Value, schema: &Schema) -> bool {
     let Value::Struct(fields) = value else { return false };
     matches!(&fields[..], [(name, Value::Bytes(_))] if &**name == "raw")
         && !matches!(&schema.fields[..], [field] if &*field.name == "raw")
-}
-
-/// Returns the name of a field's value, if it has one.
-fn state(field: &Field, value: &Value) -> Option<&'static str> {
-    field.names?;
-    match value {
-        Value::Int(value, _) => field.name_of(*value),
-        Value::UInt(value, _) => field.name_of(i64::try_from(*value).ok()?),
-        _ => None,
-    }
-}
-
-/// Writes `time=1 q=[1.0, 0.0] nav_state=Return pos={x=1.0}`, or single leaves by their flat names if
-/// only some are selected.
-fn text(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut String) {
-    let start = line.len();
-    if *keep == Keep::All {
-        let Value::Struct(fields) = value else { return plain(value, line) };
-        for (number, (name, value)) in fields.iter().enumerate() {
-            let field = schema.and_then(|schema| schema.fields.get(number));
-            let before = if line.len() > start { " " } else { "" };
-            entry(before, name, value, field.and_then(|field| state(field, value)), line);
-        }
-        return;
-    }
-    let mut place = 0;
-    flatten(value, schema, &mut |name, value| {
-        if keep.leaf(place) {
-            let field = schema.and_then(|schema| schema.fields.iter().find(|field| *field.name == *name));
-            let before = if line.len() > start { " " } else { "" };
-            entry(before, name, value, field.and_then(|field| state(field, value)), line);
-        }
-        place += 1;
-    });
-}
-
-/// Writes the selected fields: whole fields unchanged, single leaves of others by their flat names.
-fn some_fields(
-    fields: &[(Arc<str>, Value)],
-    schema: Option<&Schema>,
-    keep: &Keep,
-    line: &mut Vec<u8>,
-) -> Result<(), Failure> {
-    let mut place = 0;
-    let mut separator = b'{';
-    let mut entry = |name: &str, value: &Value| -> Result<(), Failure> {
-        line.push(separator);
-        separator = b',';
-        serde_json::to_writer(&mut *line, name)?;
-        line.push(b':');
-        Ok(serde_json::to_writer(&mut *line, value)?)
-    };
-    for (number, (name, value)) in fields.iter().enumerate() {
-        let ty = schema.and_then(|schema| schema.fields.get(number)).map(|field| &field.ty);
-        let mut leaves = Vec::new();
-        flatten_under(&mut name.to_string(), value, ty, &mut |name, value| {
-            leaves.push((name.to_owned(), value.clone()));
-        });
-        let inside = place..place + leaves.len();
-        place = inside.end;
-        if !inside.is_empty() && inside.clone().all(|place| keep.leaf(place)) {
-            entry(name, value)?;
-            continue;
-        }
-        for (place, (name, value)) in inside.zip(&leaves) {
-            if keep.leaf(place) {
-                entry(name, value)?;
-            }
-        }
-    }
-    line.extend_from_slice(if separator == b'{' { b"{}" } else { b"}" });
-    Ok(())
-}
-
-/// Writes a row of CSV. Returns whether it had bytes, which are left out.
-fn row(
-    csv: &mut csv::Writer<Vec<u8>>,
-    record: &Record<'_>,
-    value: &Value,
-    schema: Option<&Schema>,
-    plan: &Layout,
-    times: &Times,
-    buffer: &mut String,
-) -> Result<bool, Failure> {
-    times.push_csv(record.time, buffer);
-    csv.write_field(&buffer)?;
-    buffer.clear();
-    if let Some(nanos) = times.t_ns(record.time) {
-        let _ = write!(buffer, "{nanos}");
-    }
-    csv.write_field(&buffer)?;
-    let mut place = 0;
-    let mut bytes = false;
-    cells(value, schema, &mut |leaf, width| {
-        if (place..place + width).any(|place| plan.keep.leaf(place)) {
-            buffer.clear();
-            match leaf {
-                Cell::Value(list @ Value::List(_)) => buffer.push_str(&list.to_json()),
-                Cell::Value(value) => {
-                    if !cell(value, buffer) {
-                        buffer.clear();
-                        bytes = true;
-                    }
-                }
-                Cell::Time(nanos) => times.push_date(nanos, buffer),
-                Cell::Duration(nanos) => {
-                    let _ = write!(buffer, "{nanos}");
-                }
-            }
-            csv.write_field(&buffer)?;
-        }
-        place += width;
-        Ok::<(), csv::Error>(())
-    })?;
-    csv.write_record(None::<&[u8]>)?;
-    Ok(bytes)
 }

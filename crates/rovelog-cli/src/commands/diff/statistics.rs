@@ -5,10 +5,11 @@ use std::path::Path;
 
 use rovelog::AnyLog;
 use rovelog::core::parallel::Jobs;
+use rovelog_export::statistics::{Number, short};
 use serde::Serialize;
 
 use super::row::Row;
-use crate::commands::stats::{Line, Number, derived_lines, section, short};
+use crate::commands::stats::{Line, derived_lines, section};
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::progress::Progress;

@@ -4,10 +4,10 @@ use std::io::Write as _;
 
 use rovelog::{AnyLog, Select, Timestamp};
 use rovelog_export::signal::{Condition, Event, Signals};
+use rovelog_export::statistics::short;
 use serde::Serialize;
 
 use super::args::Args;
-use crate::commands::stats::short;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::Input;

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use rovelog::{Clock, Ledger, LogInfo, State, Timestamp, Topic, Value};
+use rovelog_export::signal::near;
+use rovelog_export::text::plain;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -16,11 +18,9 @@ use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArgs};
 use crate::machine::{ClockDoc, DetailsDoc, FormatDoc, LostDoc, OutsideDoc, ProblemDoc, TopicDoc};
 use crate::output::Out;
-use crate::records::plain;
 use crate::survey::Survey;
 use crate::text::{count, escape, size, with_file};
 use crate::times::{Times, span_text};
-use rovelog_export::signal::near;
 
 const MORE: &str = "\
 Scans the whole log once without decoding the payloads. Damaged logs are summarised too.

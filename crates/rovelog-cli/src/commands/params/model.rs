@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use rovelog::{AnyLog, Timestamp, Value};
-
-use crate::records::{cell, plain};
+use rovelog_export::text::{cell, plain};
 
 /// Prefixes of parameters that a vehicle sets by itself.
 const CALIBRATION: [&str; 8] = [

@@ -2,9 +2,9 @@
 
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::signal::each;
+use rovelog_export::statistics::{Number, Statistics};
 
-use super::running::Running;
-use super::section::{Line, Number, Section};
+use super::section::{Line, Section};
 use crate::failure::Failure;
 use crate::select::FieldArgs;
 use crate::when::Window;
@@ -25,10 +25,9 @@ pub(in crate::commands) fn lines(
     let select = Select::all().between(window.start, window.end);
     let mut lines = Vec::new();
     for signal in fields.derived_besides(&names(section), log, topics, true)? {
-        let mut sums = Running::default();
+        let mut sums = Statistics::default();
         each(log, &signal, &select, &mut |_, value| sums.push(Number::Float(value)))?;
         let topic = signal.topics().first().copied().unwrap_or_default().to_owned();
-        let some = sums.count > 0;
         lines.push(Line {
             field: signal.name_in(&topic).to_owned(),
             topic,
@@ -36,8 +35,8 @@ pub(in crate::commands) fn lines(
             count: sums.count.to_string(),
             min: sums.min,
             max: sums.max,
-            mean: some.then_some(sums.mean),
-            std: some.then(|| (sums.squares / sums.count as f64).max(0.0).sqrt()),
+            mean: sums.mean(),
+            std: sums.std(),
             remark: (sums.nan > 0).then(|| format!("{} NaN", sums.nan)),
             ..Line::default()
         });

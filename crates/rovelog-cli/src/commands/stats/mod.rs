@@ -4,7 +4,6 @@
 mod derived;
 mod power;
 mod records;
-mod running;
 mod section;
 
 use std::cell::RefCell;
@@ -13,11 +12,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use rovelog::{AnyLog, Select};
+use rovelog_export::statistics::{Number, short};
 use serde::{Serialize, Serializer};
 
 pub(super) use self::derived::lines as derived_lines;
 pub(super) use self::records::section;
-pub(super) use self::section::{Line, Number, short};
+pub(super) use self::section::Line;
 use self::section::{Section, Sections};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};

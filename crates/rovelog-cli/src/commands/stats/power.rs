@@ -11,8 +11,9 @@ use rovelog::rld_format::clock::{TimeMap, TimeOptions};
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{RldError, RldReader};
 use rovelog::{Clock, Error, LogReader, Timestamp};
+use rovelog_export::statistics::Number;
 
-use super::section::{Line, Number, Section, Sections};
+use super::section::{Line, Section, Sections};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::moment::span_of_time;

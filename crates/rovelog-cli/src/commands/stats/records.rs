@@ -1,211 +1,15 @@
 //! Statistics of any log, from its records.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use rovelog::core::layout::{At, Layout, Leaf, Plan, Visit, scalar_value};
-use rovelog::core::parallel::{self, Jobs};
-use rovelog::{FieldType, LogReader, Record, Scalar, Select, Topic, Value};
+use rovelog::core::parallel::Jobs;
+use rovelog::{LogReader, Select, Topic};
+use rovelog_export::statistics::statistics;
 
-use super::running::Running;
-use super::section::{Line, Number, Section};
+use super::section::{Line, Section};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::when::Window;
-
-/// The fields of one topic in the order of their first record.
-#[derive(Default)]
-struct Fields {
-    list: Vec<(String, Running)>,
-    numbers: HashMap<String, usize>,
-    direct: Direct,
-    /// The numbers of one record.
-    buffer: Vec<Number>,
-}
-
-/// How the numbers of records are found without their names.
-#[derive(Default)]
-enum Direct {
-    /// There was no record yet.
-    #[default]
-    Unknown,
-    /// A record has names that depend on its content, or no layout.
-    No,
-    /// Every record of this layout has the same numbers, which are of these fields.
-    Yes(Arc<Layout>, Arc<Plan<IsList>>, Vec<usize>),
-}
-
-/// Whether a field is a list whose length a record says.
-type IsList = bool;
-
-impl Fields {
-    fn push(&mut self, record: &Record<'_>) -> Result<(), rovelog::Error> {
-        let layout = record.layout();
-        if let (Direct::Yes(known, plan, fields), Some(layout)) = (&self.direct, layout)
-            && Arc::ptr_eq(known, layout)
-            && numbers(plan, &record.payload, &mut self.buffer)
-        {
-            for (field, number) in fields.iter().zip(&self.buffer) {
-                self.list[*field].1.push(*number);
-            }
-            return Ok(());
-        }
-        let is_first = matches!(self.direct, Direct::Unknown);
-        let (mut next, mut met) = (0, Vec::new());
-        record.value()?.flatten(&mut |name, value| {
-            let Some(number) = number(value) else { return };
-            let field = self.named(name, next);
-            self.list[field].1.push(number);
-            if is_first {
-                met.push(field);
-            }
-            next = field + 1;
-        });
-        if is_first {
-            self.direct = layout.map_or(Direct::No, |layout| {
-                let plan = Plan::new(layout, &mut |_, field| matches!(field.ty, FieldType::List(_)));
-                let is_direct = numbers(&plan, &record.payload, &mut self.buffer);
-                if is_direct && self.buffer.len() == met.len() {
-                    Direct::Yes(Arc::clone(layout), plan, met)
-                } else {
-                    Direct::No
-                }
-            });
-        }
-        Ok(())
-    }
-
-    /// Returns the index of the field with this name. `next` is its index if the record has the
-    /// same fields as the previous one.
-    fn named(&mut self, name: &str, next: usize) -> usize {
-        if self.list.get(next).is_some_and(|(known, _)| known == name) {
-            return next;
-        }
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let number = self.list.len();
-        self.list.push((name.to_owned(), Running::default()));
-        self.numbers.insert(name.to_owned(), number);
-        number
-    }
-}
-
-fn number(value: &Value) -> Option<Number> {
-    match value {
-        Value::Bool(bit) => Some(Number::Int(i128::from(*bit))),
-        Value::Int(value, _) => Some(Number::Int(i128::from(*value))),
-        Value::UInt(value, _) => Some(Number::Int(i128::from(*value))),
-        value => value.as_f64().map(Number::Float),
-    }
-}
-
-/// Collects the numbers of a record; `false` if their names depend on its content.
-fn numbers(plan: &Plan<IsList>, payload: &[u8], buffer: &mut Vec<Number>) -> bool {
-    buffer.clear();
-    let mut visit = Numbers { buffer, is_fixed: true };
-    plan.run(payload, &mut visit).is_ok() && visit.is_fixed
-}
-
-struct Numbers<'a> {
-    buffer: &'a mut Vec<Number>,
-    is_fixed: bool,
-}
-
-impl Visit<IsList> for Numbers<'_> {
-    #[inline]
-    fn scalar(&mut self, _: &IsList, scalar: Scalar, bytes: &[u8]) {
-        // Most fields of most logs.
-        if let (Scalar::Float32, Some(bytes)) = (scalar, bytes.first_chunk()) {
-            self.buffer.push(Number::Float(f64::from(f32::from_le_bytes(*bytes))));
-        } else if let Some(number) = number(&scalar_value(scalar, bytes)) {
-            self.buffer.push(number);
-        }
-    }
-
-    fn scalars(&mut self, is_list: &IsList, scalar: Scalar, bytes: &[u8]) {
-        self.is_fixed &= !is_list;
-        for bytes in bytes.chunks_exact(scalar.size()) {
-            self.scalar(is_list, scalar, bytes);
-        }
-    }
-
-    fn leaf(&mut self, _: &IsList, _: At, leaf: Leaf<'_>) {
-        if let Leaf::Pair(scalar, bytes) = leaf {
-            self.scalars(&false, scalar, bytes);
-        }
-    }
-
-    fn open(&mut self, _: &IsList, _: At) {}
-
-    fn close(&mut self) {}
-
-    fn list(&mut self, is_list: &IsList) {
-        self.is_fixed &= !is_list;
-    }
-
-    fn end_list(&mut self) {}
-}
-
-/// Records and bytes of records that are handed on at once.
-const RECORDS: usize = 4096;
-const BYTES: usize = 1 << 20;
-
-/// Records that wait to be handed on, by topic.
-struct Waiting<'a> {
-    topics: Vec<Vec<Record<'a>>>,
-    /// Topics that have some.
-    some: Vec<usize>,
-    records: usize,
-    bytes: usize,
-}
-
-impl<'a> Waiting<'a> {
-    fn add(&mut self, record: Record<'a>) {
-        let topic = record.topic.id.index();
-        if self.topics[topic].is_empty() {
-            self.some.push(topic);
-        }
-        self.records += 1;
-        self.bytes += record.payload.len();
-        self.topics[topic].push(record);
-    }
-
-    fn hand_on<E>(&mut self, push: &mut dyn FnMut(usize, Vec<Record<'a>>) -> Result<(), E>) -> Result<(), E> {
-        (self.records, self.bytes) = (0, 0);
-        self.some.drain(..).try_for_each(|topic| push(topic, std::mem::take(&mut self.topics[topic])))
-    }
-}
-
-/// Returns the fields of all topics. Each topic is worked on by one thread at a time, its records in
-/// their order, so that the sums do not depend on the number of threads.
-fn fields_of(
-    log: &dyn LogReader,
-    select: &Select,
-    jobs: Jobs,
-    progress: &Progress,
-) -> Result<Vec<Fields>, Failure> {
-    let topics = log.topics().len();
-    let mut fields = Vec::new();
-    fields.resize_with(topics, Fields::default);
-    let work = |fields: &mut Fields, records: Vec<Record<'_>>| {
-        records.iter().try_for_each(|record| fields.push(record))
-    };
-    let fields = parallel::lanes(jobs, fields, work, |push| {
-        let mut waiting =
-            Waiting { topics: vec![Vec::new(); topics], some: Vec::new(), records: 0, bytes: 0 };
-        for record in log.records(select) {
-            let record = record?;
-            progress.at(record.offset);
-            waiting.add(record);
-            if waiting.records == RECORDS || waiting.bytes >= BYTES {
-                waiting.hand_on(push)?;
-            }
-        }
-        waiting.hand_on(push)
-    })?;
-    Ok(fields)
-}
 
 /// Returns statistics of the log or a window of it, for every number of these topics, in the order
 /// of topics and fields.
@@ -218,14 +22,13 @@ pub(in crate::commands) fn section(
     progress.start(Some(log.info().size));
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    let fields = fields_of(log, &select, jobs, progress)?;
+    let fields = statistics(log, &select, jobs, &|offset| progress.at(offset))?;
     let mut lines = Vec::new();
     for (topic, fields) in log.topics().iter().zip(&fields) {
         let schema = topic.schema.iter().flat_map(|schema| &schema.fields);
         let units: HashMap<&str, &str> =
             schema.filter_map(|field| Some((&*field.name, field.unit.as_deref()?))).collect();
-        for (name, sums) in &fields.list {
-            let some = sums.count > 0;
+        for (name, sums) in fields {
             let stuck = sums.stuck();
             let nan = (sums.nan > 0).then(|| format!("{} NaN", sums.nan));
             let remarks = nan.into_iter().chain(stuck.map(|run| format!("stuck in {run} records in a row")));
@@ -237,8 +40,8 @@ pub(in crate::commands) fn section(
                 count: sums.count.to_string(),
                 min: sums.min,
                 max: sums.max,
-                mean: some.then_some(sums.mean),
-                std: some.then(|| (sums.squares / sums.count as f64).max(0.0).sqrt()),
+                mean: sums.mean(),
+                std: sums.std(),
                 nan: (sums.nan > 0).then(|| sums.nan.to_string()),
                 stuck: stuck.map(|run| run.to_string()),
                 remark: (!remarks.is_empty()).then(|| remarks.join(", ")),

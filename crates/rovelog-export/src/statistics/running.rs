@@ -1,16 +1,20 @@
-//! Running statistics of one field.
+//! Statistics of one field.
 
-use super::section::Number;
+use super::Number;
 
-/// Running statistics of a field by Welford's method, which avoids cancellation.
-#[derive(Default)]
-pub(super) struct Running {
-    pub(super) count: u64,
-    pub(super) nan: u64,
-    pub(super) mean: f64,
-    pub(super) squares: f64,
-    pub(super) min: Option<Number>,
-    pub(super) max: Option<Number>,
+/// Statistics of a field in one pass, by Welford's method, which avoids cancellation.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// Values, without those that are no numbers (NaN).
+    pub count: u64,
+    /// Values that are no numbers.
+    pub nan: u64,
+    /// The least value.
+    pub min: Option<Number>,
+    /// The greatest value.
+    pub max: Option<Number>,
+    mean: f64,
+    squares: f64,
     /// The last value, in how many records in a row it is, and the most of any value.
     last: f64,
     run: u64,
@@ -21,8 +25,9 @@ pub(super) struct Running {
 /// The fewest records in a row with one value that make a field stuck.
 const STUCK: u64 = 20;
 
-impl Running {
-    pub(super) fn push(&mut self, number: Number) {
+impl Statistics {
+    /// Adds a value.
+    pub fn push(&mut self, number: Number) {
         let value = number.as_f64();
         if value.is_nan() {
             self.nan += 1;
@@ -44,9 +49,19 @@ impl Running {
         self.squares += off * (value - self.mean);
     }
 
+    /// Returns the mean; `None` without values.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.mean)
+    }
+
+    /// Returns the standard deviation of all values (divided by their number); `None` without values.
+    pub fn std(&self) -> Option<f64> {
+        (self.count > 0).then(|| (self.squares / self.count as f64).max(0.0).sqrt())
+    }
+
     /// Returns the length of the longest run of one value, if nine of ten of the other records
     /// change the value of a field of floats, and the run is long.
-    pub(super) fn stuck(&self) -> Option<u64> {
+    pub fn stuck(&self) -> Option<u64> {
         let others = self.count - self.longest_run;
         let is_float = matches!(self.min, Some(Number::Float(_)));
         let changes = others >= STUCK && self.changes * 10 >= others * 9;

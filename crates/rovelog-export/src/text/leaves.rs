@@ -1,11 +1,10 @@
-//! The leaves of a value, in the order of [`crate::select::leaves`]; a list of variable length is
-//! one leaf.
+//! The leaves of a value, in the order of [`names`]; a list of variable length is one leaf.
 
 use std::fmt::Write as _;
 
 use rovelog::{FieldType, Schema, Value};
 
-use crate::select::Keep;
+use super::Keep;
 
 /// A cell of CSV.
 #[derive(Clone, Copy)]
@@ -19,7 +18,7 @@ pub(super) enum Cell<'a> {
 
 /// Returns the names of the CSV columns for the selected leaves. A ROS time or duration is one
 /// column, selected if one of its leaves is.
-pub(super) fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
+pub fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
     fn add(path: &str, ty: &FieldType, place: &mut usize, keep: &Keep, names: &mut Vec<String>) {
         match ty {
             FieldType::Struct(schema) => {
@@ -47,7 +46,7 @@ pub(super) fn columns(schema: &Schema, keep: &Keep) -> Vec<String> {
 }
 
 /// Returns the number of leaves in `value`: values without parts, and lists of variable length.
-pub(super) fn count(value: &Value, schema: Option<&Schema>) -> usize {
+pub fn count(value: &Value, schema: Option<&Schema>) -> usize {
     let mut leaves = 0;
     cells(value, schema, &mut |_, width| {
         leaves += width;
@@ -144,5 +143,33 @@ pub(super) fn flatten_under(
             }
         }
         (leaf, _) => visit(path, leaf),
+    }
+}
+
+/// Returns the flat names of all leaves in the order of a record's values: `pos.x`, `q[0]`.
+pub fn names(schema: &Schema) -> Vec<String> {
+    let mut names = Vec::new();
+    for field in &schema.fields {
+        names_of(&field.name, &field.ty, &mut names);
+    }
+    names
+}
+
+fn names_of(path: &str, ty: &FieldType, names: &mut Vec<String>) {
+    match ty {
+        FieldType::Struct(schema) => {
+            for field in &schema.fields {
+                names_of(&format!("{path}.{}", field.name), &field.ty, names);
+            }
+        }
+        FieldType::Array(element, len) => {
+            for i in 0..*len {
+                names_of(&format!("{path}[{i}]"), element, names);
+            }
+        }
+        FieldType::Time | FieldType::Duration => {
+            names.extend(["sec", "nsec"].map(|part| format!("{path}.{part}")));
+        }
+        _ => names.push(path.to_owned()),
     }
 }

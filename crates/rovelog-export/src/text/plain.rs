@@ -1,11 +1,9 @@
-//! Values in text output.
+//! Values as text for people.
 
-use crate::text::count;
 use std::fmt::Write as _;
 
 use rovelog::Value;
-
-use crate::text::escape;
+use rovelog::core::text::{count, escape};
 
 /// Writes `name=value`, or the name of the value.
 pub(super) fn entry(before: &str, name: &str, value: &Value, state: Option<&str>, line: &mut String) {
@@ -22,7 +20,7 @@ pub(super) fn entry(before: &str, name: &str, value: &Value, state: Option<&str>
 }
 
 /// Writes a value for text output.
-pub(crate) fn plain(value: &Value, line: &mut String) {
+pub fn plain(value: &Value, line: &mut String) {
     match value {
         Value::Text(text) => {
             let _ = write!(line, "\"{}\"", escape(text).replace('"', "\\\""));
@@ -48,7 +46,7 @@ pub(crate) fn plain(value: &Value, line: &mut String) {
 }
 
 /// Writes a leaf without quotes, as in CSV. Returns `false` if it has no text form.
-pub(crate) fn cell(value: &Value, line: &mut String) -> bool {
+pub fn cell(value: &Value, line: &mut String) -> bool {
     let _ = match value {
         Value::Null => Ok(()),
         Value::Bool(v) => write!(line, "{v}"),
