@@ -10,6 +10,42 @@ from typing import IO, Any, NamedTuple
 from rovelog._core import Time
 from rovelog.compat.rosbag._errors import ROSBagException, ROSBagFormatException
 
+__all__ = [
+    "_CHUNK_INDEX_VERSION",
+    "_FILE_HEADER_LENGTH",
+    "_INDEX_VERSION",
+    "_OP_CHUNK",
+    "_OP_CHUNK_INFO",
+    "_OP_CODES",
+    "_OP_CONNECTION",
+    "_OP_FILE_HEADER",
+    "_OP_INDEX_DATA",
+    "_OP_MSG_DATA",
+    "_OP_MSG_DEF",
+    "_VERSION",
+    "_pack_time",
+    "_pack_uint8",
+    "_pack_uint32",
+    "_pack_uint64",
+    "_read",
+    "_read_header",
+    "_read_record_data",
+    "_read_sized",
+    "_read_str_field",
+    "_read_time_field",
+    "_read_uint8_field",
+    "_read_uint32_field",
+    "_read_uint64_field",
+    "_unpack_time",
+    "_unpack_uint8",
+    "_unpack_uint32",
+    "_unpack_uint64",
+    "_write_header",
+    "_write_record",
+    "_write_sized",
+]
+"""The names of rosbag's module."""
+
 _OP_MSG_DEF = 1
 _OP_MSG_DATA = 2
 _OP_FILE_HEADER = 3

@@ -40,40 +40,8 @@ from rovelog.compat.rosbag._index import ChunkHeader, ChunkInfo, Compression, Co
 from rovelog.compat.rosbag._messages import Message
 
 # The names of rosbag's module that scripts use to read and write records themselves.
-from rovelog.compat.rosbag._records import (  # noqa: F401
-    _CHUNK_INDEX_VERSION,
-    _FILE_HEADER_LENGTH,
-    _INDEX_VERSION,
-    _OP_CHUNK,
-    _OP_CHUNK_INFO,
-    _OP_CODES,
-    _OP_CONNECTION,
-    _OP_FILE_HEADER,
-    _OP_INDEX_DATA,
-    _OP_MSG_DATA,
-    _OP_MSG_DEF,
-    _VERSION,
-    _pack_time,
-    _pack_uint8,
-    _pack_uint32,
-    _pack_uint64,
-    _read,
-    _read_header,
-    _read_record_data,
-    _read_sized,
-    _read_str_field,
-    _read_time_field,
-    _read_uint8_field,
-    _read_uint32_field,
-    _read_uint64_field,
-    _unpack_time,
-    _unpack_uint8,
-    _unpack_uint32,
-    _unpack_uint64,
-    _write_header,
-    _write_record,
-    _write_sized,
-)
+from rovelog.compat.rosbag._records import *  # noqa: F403
+from rovelog.compat.rosbag._records import _OP_FILE_HEADER, _read_header, _read_uint8_field
 from rovelog.compat.rosbag._tuples import (
     BagMessage,
     BagMessageWithConnectionHeader,
