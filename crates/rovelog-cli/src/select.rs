@@ -319,7 +319,7 @@ fn names_of<'a>(topics: &[&'a Topic]) -> impl Iterator<Item = (&'a str, String)>
 mod tests {
     use std::sync::Arc;
 
-    use rovelog::{Field, Scalar, TopicId};
+    use rovelog::{Field, FieldType, Scalar, Schema, TopicId};
 
     use super::*;
 

@@ -25,7 +25,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     // the files of lakes have in common with exports.
     // `signal`: names, expressions, conditions, joins; overviews for `rovelog view`, and its pages.
     // `Extended`: signals as further columns of a topic, for Python, which reads its own batches.
-    ("rovelog-export", 0, 197),
+    ("rovelog-export", 0, 220),
     ("rovelog-cli", 0, usize::MAX),
     ("rovelog-python", 1, usize::MAX),
 ];

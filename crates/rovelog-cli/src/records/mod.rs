@@ -317,7 +317,9 @@ impl<'a> Render<'a> {
                     Err(why) => return Ok(Err(why)),
                 };
                 match (&plan.keep, &value) {
-                    (Keep::Leaves(_), Value::Struct(fields)) => text::some_fields(fields, schema, &plan.keep, out)?,
+                    (Keep::Leaves(_), Value::Struct(fields)) => {
+                        text::some_fields(fields, schema, &plan.keep, out)?;
+                    }
                     _ => serde_json::to_writer(&mut *out, &value)?,
                 }
             }
@@ -367,9 +369,8 @@ impl<'a> Render<'a> {
         }
         csv.write_field(&*cell)?;
         let date = |nanos, cell: &mut String| times.push_date(nanos, cell);
-        let has_bytes = text::row(&value, schema, &plan.keep, &date, cell, &mut |cell| {
-            Ok(csv.write_field(cell)?)
-        })?;
+        let has_bytes =
+            text::row(&value, schema, &plan.keep, &date, cell, &mut |cell| Ok(csv.write_field(cell)?))?;
         csv.write_record(None::<&[u8]>)?;
         if has_bytes {
             raw.push(format!("{} contains raw bytes, which CSV cannot represent", record.topic.name));

@@ -9,9 +9,9 @@ pub struct Statistics {
     pub count: u64,
     /// Values that are no numbers.
     pub nan: u64,
-    /// The least value.
+    /// The smallest value.
     pub min: Option<Number>,
-    /// The greatest value.
+    /// The largest value.
     pub max: Option<Number>,
     mean: f64,
     squares: f64,

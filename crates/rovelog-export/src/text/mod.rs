@@ -55,6 +55,10 @@ pub fn fields(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut St
 }
 
 /// Writes the selected fields as JSON: whole fields unchanged, single leaves of others by their flat names.
+///
+/// # Errors
+///
+/// A value that JSON does not have.
 pub fn some_fields(
     fields: &[(Arc<str>, Value)],
     schema: Option<&Schema>,
