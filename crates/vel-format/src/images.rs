@@ -186,9 +186,8 @@ mod pixels {
             let bad = |why: String| VelError::BadImage { at: message.offset, why };
             self.size_within(message, limits)?;
             let mut decoder = jpeg_decoder::Decoder::new(self.data.0);
-            decoder.set_max_decoding_buffer_size(usize::try_from(limits.bytes).unwrap_or(usize::MAX));
             decoder.scale(side, side).map_err(|error| bad(error.to_string()))?;
-            decoded(decoder).map_err(bad)
+            decoded(decoder, limits).map_err(bad)
         }
 
         /// Encodes the image as PNG.
@@ -210,15 +209,24 @@ mod pixels {
         allowed.max_alloc = Some(limits.bytes);
         reader.limits(allowed);
         reader.decode().or_else(|first| {
-            let mut second = jpeg_decoder::Decoder::new(data);
-            second.set_max_decoding_buffer_size(usize::try_from(limits.bytes).unwrap_or(usize::MAX));
-            decoded(second).map_err(|_| first.to_string())
+            decoded(jpeg_decoder::Decoder::new(data), limits).map_err(|_| first.to_string())
         })
     }
 
-    fn decoded(mut decoder: jpeg_decoder::Decoder<&[u8]>) -> Result<DynamicImage, String> {
-        let data = decoder.decode().map_err(|error| error.to_string())?;
+    fn decoded(
+        mut decoder: jpeg_decoder::Decoder<&[u8]>,
+        limits: PixelLimits,
+    ) -> Result<DynamicImage, String> {
+        decoder.read_info().map_err(|error| error.to_string())?;
         let info = decoder.info().ok_or("no frame header")?;
+        // The decoder compares only when it has decoded: half a minute for a header of a few bytes.
+        let pixels = u64::from(info.width) * u64::from(info.height);
+        let bytes = pixels * info.pixel_format.pixel_bytes() as u64;
+        if bytes > limits.bytes {
+            return Err(format!("its pixels take {bytes} bytes, more than {}", limits.bytes));
+        }
+        decoder.set_max_decoding_buffer_size(usize::try_from(limits.bytes).unwrap_or(usize::MAX));
+        let data = decoder.decode().map_err(|error| error.to_string())?;
         let (width, height) = (info.width.into(), info.height.into());
         let made = match info.pixel_format {
             jpeg_decoder::PixelFormat::L8 => GrayImage::from_raw(width, height, data).map(DynamicImage::from),

@@ -143,7 +143,9 @@ fn a_preview_has_the_limits_of_the_image() {
     let made = image.preview(&message, 8, PixelLimits::default());
     assert!(matches!(made, Err(VelError::ImageTooLarge { at: 12, pixels: 4_294_836_225, .. })), "{made:?}");
     let bytes = PixelLimits { pixels: u64::MAX, bytes: 1 << 20 };
-    assert!(image.preview(&message, 8, bytes).is_err());
+    let made = image.preview(&message, 8, bytes);
+    let Err(VelError::BadImage { why, .. }) = made else { panic!("{made:?}") };
+    assert_eq!(why, "its pixels take 201326592 bytes, more than 1048576", "nothing was decoded");
 }
 
 #[test]
