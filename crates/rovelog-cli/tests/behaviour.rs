@@ -90,7 +90,7 @@ fn a_pipe_gives_the_same_records_as_the_file() {
 
 #[test]
 fn statistics_do_not_depend_on_the_number_of_threads() {
-    for (format, real) in [("ulog", "ulog"), ("rld", "rld"), ("rosbag", "rosbag20"), ("vel", "vel")] {
+    for (format, real) in [("ulog", "ulog"), ("rld", "rld"), ("rosbag", "rosbag12"), ("vel", "vel")] {
         let real =
             rovelog_testing::real(real).map_or_else(String::new, |folder| folder.display().to_string());
         let stats = |jobs| run_in(format, &format!("stats . {real} -q -f ndjson --jobs {jobs}"), b"").stdout;
