@@ -208,9 +208,9 @@ mod pixels {
         let mut allowed = image::Limits::default();
         allowed.max_alloc = Some(limits.bytes);
         reader.limits(allowed);
-        reader.decode().or_else(|first| {
-            decoded(jpeg_decoder::Decoder::new(data), limits).map_err(|_| first.to_string())
-        })
+        reader
+            .decode()
+            .or_else(|first| decoded(jpeg_decoder::Decoder::new(data), limits).map_err(|_| first.to_string()))
     }
 
     fn decoded(
