@@ -9,6 +9,8 @@ rovelog_core::rules! {
         "blocks whose rows cannot be located because of the header"
     ROWS_MISSING "E-RLD-005" "rows_missing" DataLost
         "fewer rows in the file than its header states: the file ends between two rows"
+    BLOCK_LENGTH "E-RLD-006" "block_length" DataLost
+        "a block that is too short or too long, because bytes are missing or were added: its rows are left out, and reading resumes at the next block times"
 
     COUNTS_DISAGREE "W-RLD-102" "counts_disagree" Repaired
         "contradicting numbers of rows and blocks: the size of the file is used"

@@ -32,6 +32,24 @@ pub struct Layout {
     pub block: u64,
 }
 
+/// Blocks at regular distances, up to the end of the file or to blocks that are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Aligned {
+    /// Offset of the first of them.
+    pub(crate) at: u64,
+    /// Rows before them, as the header counts.
+    pub(crate) before: u64,
+    /// Number of these rows that were left out.
+    pub(crate) left_out: u64,
+}
+
+impl Aligned {
+    /// Returns the blocks of a file, of which the first is at this offset.
+    pub(crate) fn from(at: u64) -> Self {
+        Self { at, before: 0, left_out: 0 }
+    }
+}
+
 impl Layout {
     /// Makes the layout for a header; the first block is at `header_end`. `extra_word` adds the
     /// word that releases 2.0 to 2.0.1 wrote without binary channels.
@@ -93,8 +111,13 @@ impl Layout {
 
     /// Returns the offset of a row from the start of the file.
     pub fn row_at(&self, row: u64) -> u64 {
+        self.header + self.row_from(row)
+    }
+
+    /// Returns the offset of a row from the start of the first block.
+    pub(crate) fn row_from(&self, row: u64) -> u64 {
         let (block, rest) = (row / self.block_rows, row % self.block_rows);
-        self.header + block * self.block + BLOCK_TIMES_LEN + rest * self.row as u64
+        block * self.block + BLOCK_TIMES_LEN + rest * self.row as u64
     }
 
     /// Returns the offset of a block from the start of the file.
@@ -105,14 +128,19 @@ impl Layout {
     /// Returns the times of a block, in place in the bytes of its file; `None` if the file ends
     /// before.
     pub(crate) fn block_times<'a>(&self, file: &'a [u8], block: u64) -> Option<&'a BlockTimes> {
-        let from = usize::try_from(self.block_at(block)).ok()?;
-        BlockTimes::ref_from_prefix(file.get(from..)?).ok().map(|(block_times, _)| block_times)
+        times_at(file, self.block_at(block))
     }
 
     /// Returns the number of blocks for `rows` rows.
     pub fn blocks(&self, rows: u64) -> u64 {
         if self.block_rows == 0 { 0 } else { rows.div_ceil(self.block_rows) }
     }
+}
+
+/// Returns the block times at an offset of a file, in place; `None` if the file ends before.
+pub(crate) fn times_at(file: &[u8], at: u64) -> Option<&BlockTimes> {
+    let from = usize::try_from(at).ok()?;
+    BlockTimes::ref_from_prefix(file.get(from..)?).ok().map(|(block_times, _)| block_times)
 }
 
 /// Returns the analog value stored in `bytes`, which are 1 to 8, sign extended.

@@ -153,6 +153,7 @@ pub mod layout;
 mod names;
 mod partial;
 mod reader;
+mod resync;
 mod row;
 mod scan;
 mod schema;
@@ -275,7 +276,8 @@ impl LogReader for RldReader {
     }
 
     fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
-        Some(self.still_needed(select))
+        // Where bytes are missing or were added, only all block times tell where a row is.
+        (!self.is_suspect || self.unread.is_empty()).then(|| self.still_needed(select))
     }
 
     fn diagnostics(&self) -> &Diagnostics {

@@ -69,6 +69,7 @@ impl RldReader {
         let last = select.start.filter(|_| select.last_before).and_then(|start| self.last_before(start));
         rows.extend(last.map(|row| row..row + 1));
         let Some(part) = self.parts.first() else { return Vec::new() };
+        // No block is left out in a log of which parts are read: rows are where its header says.
         let ranges = rows.into_iter().map(|rows| rows.start..rows.end.min(part.rows));
         let bytes = ranges.filter(|rows| rows.start < rows.end).map(|rows| {
             let block = layout.block_at(rows.start / layout.block_rows);

@@ -10,7 +10,7 @@ use rovelog_core::{Bytes, Diagnostics, LogInfo, Record, Select, Topic, TopicId};
 use crate::clock::{Blocks, ClockReport, TimeMap, TimeOptions};
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::layout::Layout;
+use crate::layout::{Layout, times_at};
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::state::{self, AMBIENT, unix};
@@ -22,6 +22,8 @@ use crate::wire::{BlockTimes, Header};
 #[derive(Debug)]
 pub struct RldReader {
     pub(crate) parts: Vec<Part>,
+    /// The rows of all files, ascending.
+    pub(crate) segments: Vec<Segment>,
     pub(crate) validated: Validated,
     /// `None` if the header does not allow rows to be located.
     pub(crate) table: Option<Table>,
@@ -35,6 +37,8 @@ pub struct RldReader {
     pub(crate) diagnostics: Diagnostics,
     /// The ranges of the first file that were not read.
     pub(crate) unread: Unread,
+    /// Whether block times that were read are not those of a log without missing or added bytes.
+    pub(crate) is_suspect: bool,
     pub(crate) ambient: Option<Box<RldReader>>,
 }
 
@@ -48,6 +52,33 @@ pub(crate) struct Part {
     /// Number of its first row in the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
+    /// Rows after those that the header counts.
+    pub(crate) left_out: u64,
+}
+
+/// Rows of a file in blocks at regular distances. A file has one segment, and one more behind each
+/// place where blocks are left out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// Index of the file.
+    pub(crate) part: usize,
+    /// Offset of the first block in that file.
+    pub(crate) at: u64,
+    /// Number of the first row in the log.
+    pub(crate) row: u64,
+    pub(crate) rows: u64,
+}
+
+impl Segment {
+    /// Returns the offset in its file of a row with this number in the log.
+    pub(crate) fn row_at(&self, layout: &Layout, row: u64) -> u64 {
+        self.at + layout.row_from(row - self.row)
+    }
+
+    /// Returns the offset in its file of a block with this number in the segment.
+    pub(crate) fn block_at(&self, layout: &Layout, block: u64) -> u64 {
+        self.at + block * layout.block
+    }
 }
 
 impl Part {
@@ -123,9 +154,9 @@ impl RldReader {
 
     /// Returns the row with this number, in constant time.
     pub fn row(&self, row: u64) -> Option<Row<'_>> {
-        let (part, table) = (self.part_of(row)?, self.table.as_ref()?);
-        let at = table.layout.row_at(row - part.row);
-        Some(Row::new(part.slice(at, at + table.layout.row as u64), table))
+        let (segment, table) = (self.segment_of(row)?, self.table.as_ref()?);
+        let at = segment.row_at(&table.layout, row);
+        Some(Row::new(self.parts[segment.part].slice(at, at + table.layout.row as u64), table))
     }
 
     /// Returns the bytes of `rows` in runs without block times between rows: the number of the
@@ -136,12 +167,13 @@ impl RldReader {
 
     /// Returns the times of all blocks as stored, with the number of their first row.
     pub fn block_times(&self) -> impl Iterator<Item = (u64, &BlockTimes)> {
-        self.parts.iter().flat_map(|part| {
+        self.segments.iter().flat_map(move |segment| {
             let layout = self.table.as_ref().map(|table| &table.layout);
-            let blocks = layout.map_or(0, |layout| layout.blocks(part.rows));
+            let blocks = layout.map_or(0, |layout| layout.blocks(segment.rows));
             (0..blocks).filter_map(move |block| {
                 let layout = layout?;
-                Some((part.row + block * layout.block_rows, layout.block_times(&part.bytes, block)?))
+                let times = times_at(&self.parts[segment.part].bytes, segment.block_at(layout, block))?;
+                Some((segment.row + block * layout.block_rows, times))
             })
         })
     }
@@ -181,17 +213,18 @@ impl RldReader {
     }
 
     /// Returns the rows of the blocks that start in this range of bytes, as ascending ranges: at
-    /// most one for each file of the log.
+    /// most one for each segment.
     fn rows_of_blocks(&self, bytes: &Range<u64>) -> Vec<Range<u64>> {
         let Some(layout) = self.table.as_ref().map(|table| &table.layout) else { return Vec::new() };
-        let of_part = |part: &Part| {
-            let blocks = layout.blocks(part.rows);
+        let of_segment = |segment: &Segment| {
+            let blocks = layout.blocks(segment.rows);
+            let base = self.parts[segment.part].base;
             let before = |at: u64| {
                 // The first block that does not start before `at`.
                 let (mut low, mut high) = (0, blocks);
                 while low < high {
                     let middle = low.midpoint(high);
-                    if part.base.saturating_add(layout.block_at(middle)) < at {
+                    if base.saturating_add(segment.block_at(layout, middle)) < at {
                         low = middle + 1;
                     } else {
                         high = middle;
@@ -199,10 +232,10 @@ impl RldReader {
                 }
                 low
             };
-            let row = |block: u64| part.row + (block.saturating_mul(layout.block_rows)).min(part.rows);
+            let row = |block: u64| segment.row + (block.saturating_mul(layout.block_rows)).min(segment.rows);
             row(before(bytes.start))..row(before(bytes.end))
         };
-        self.parts.iter().map(of_part).filter(|rows| !rows.is_empty()).collect()
+        self.segments.iter().map(of_segment).filter(|rows| !rows.is_empty()).collect()
     }
 
     /// Returns the rows within the time window of a selection, as ascending ranges.
@@ -220,9 +253,9 @@ impl RldReader {
         self.table.as_ref().ok_or_else(|| RldError::refused("this log has no channels"))
     }
 
-    pub(crate) fn part_of(&self, row: u64) -> Option<&Part> {
-        let at = self.parts.partition_point(|part| part.row + part.rows <= row);
-        self.parts.get(at)
+    pub(crate) fn segment_of(&self, row: u64) -> Option<&Segment> {
+        let at = self.segments.partition_point(|segment| segment.row + segment.rows <= row);
+        self.segments.get(at)
     }
 
     fn record_at(&self, place: Place) -> Option<Record<'_>> {
@@ -236,8 +269,8 @@ impl RldReader {
 
     /// Returns the offset of a row in the concatenated files.
     fn offset_of(&self, row: u64) -> u64 {
-        let place = self.part_of(row).zip(self.table.as_ref());
-        place.map_or(0, |(part, table)| part.base + table.layout.row_at(row - part.row))
+        let place = self.segment_of(row).zip(self.table.as_ref());
+        place.map_or(0, |(segment, table)| self.parts[segment.part].base + segment.row_at(&table.layout, row))
     }
 
     /// Returns the selected rows of both topics in time order.
@@ -306,14 +339,14 @@ impl<'a> Iterator for Runs<'a> {
             return None;
         }
         let reader: &'a RldReader = self.reader;
-        let (part, layout) = (reader.part_of(self.next)?, &reader.table.as_ref()?.layout);
-        let row = self.next - part.row;
+        let (segment, layout) = (reader.segment_of(self.next)?, &reader.table.as_ref()?.layout);
+        let row = self.next - segment.row;
         let in_block = layout.block_rows - row % layout.block_rows;
-        let rows = in_block.min(part.rows - row).min(self.end - self.next).min(self.at_most);
-        let at = layout.row_at(row);
+        let rows = in_block.min(segment.rows - row).min(self.end - self.next).min(self.at_most);
+        let at = segment.row_at(layout, self.next);
         let first = self.next;
         self.next += rows;
-        Some((first, part.slice(at, at + rows * layout.row as u64)))
+        Some((first, reader.parts[segment.part].slice(at, at + rows * layout.row as u64)))
     }
 }
 

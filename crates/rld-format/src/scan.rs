@@ -5,12 +5,15 @@ use std::ops::Range;
 
 use rovelog_core::partial::Unread;
 use rovelog_core::reader::Companion;
-use rovelog_core::{Bytes, Diagnostics, ReadOptions, Topic};
+use rovelog_core::scan::Window;
+use rovelog_core::{Bytes, Diagnostics, ReadOptions, Rule, Topic};
 
 use crate::clock::{self, Blocks, Noticed, TimeAxis, TimeBase, TimeOptions, Tracker};
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::reader::{Part, RldReader};
+use crate::layout::{Aligned, times_at};
+use crate::reader::{Part, RldReader, Segment};
+use crate::resync::{Follower, Step};
 use crate::row::{Row, Table};
 use crate::state::{self, AMBIENT, Known, unix};
 use crate::validate::{Validated, validate};
@@ -80,16 +83,16 @@ impl RldReader {
         Ok(opened.finish())
     }
 
-    /// Reads the same files up to the last complete row, regardless of the row counts in their
-    /// headers.
+    /// Reads the same files with the rows after those that their headers count.
     pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
-        let mut validated = self.validated.clone();
-        validated.declared = None;
+        let further = |part: &Part| part.left_out;
+        let first = self.parts.first().map_or(0, further);
+        let validated = Validated { further: first, ..self.validated.clone() };
         let mut opened = Opening::new(validated, &ReadOptions::default());
         for (i, part) in self.parts.iter().enumerate() {
             let own = if i == 0 { None } else { Some(validated_part(&part.bytes, &self.validated)) };
             let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
-            opened.part(part.bytes.clone(), own.map(|own| Validated { declared: None, ..own }));
+            opened.part(part.bytes.clone(), own.map(|own| Validated { further: further(part), ..own }));
         }
         Ok(opened.finish())
     }
@@ -142,18 +145,27 @@ fn longest(
     }
 }
 
+/// Returns a function that adds diagnostics of a file to a list.
+fn noting(diagnostics: &mut Diagnostics, part: usize) -> impl FnMut(&'static Rule, Range<u64>, String) {
+    move |rule, range, text| {
+        diagnostics.push(rule, range, || if part == 0 { text } else { format!("part {part}: {text}") });
+    }
+}
+
 /// A log during opening, file by file.
 pub(crate) struct Opening {
     pub(crate) validated: Validated,
     table: Option<Table>,
     topic: Topic,
     parts: Vec<Part>,
+    segments: Vec<Segment>,
     blocks: Blocks,
     tracker: Tracker,
     watch: Watch,
     diagnostics: Diagnostics,
     /// Of the first file; others are read whole.
     unread: Unread,
+    is_suspect: bool,
     rows: u64,
     size: u64,
     gaps: (u64, i128),
@@ -181,11 +193,13 @@ impl Opening {
             table,
             topic,
             parts: Vec::new(),
+            segments: Vec::new(),
             blocks,
             tracker,
             watch,
             diagnostics: options.diagnostics(),
             unread: options.unread.clone(),
+            is_suspect: false,
             rows: 0,
             size: 0,
             gaps: (0, 0),
@@ -210,80 +224,111 @@ impl Opening {
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
             own.layout.clone_from(&self.validated.layout);
         }
-        let extent = own.extent(len, own.behind(&bytes));
-        let rows = extent.rows;
-        let header = if number == 0 { self.validated.header.clone() } else { own.header };
-        let part = Part { bytes, base, header, row: self.rows, rows };
-        self.blocks_of(&part, number);
+        let header = if number == 0 { self.validated.header.clone() } else { own.header.clone() };
+        let first = self.rows;
+        let part = Part { bytes, base, header, row: first, rows: 0, left_out: 0 };
+        let last = self.blocks_of(&part, number, &own);
+        let behind = if own.further == 0 { own.behind(&part.bytes, &last) } else { 0 };
+        let extent = own.extent(len, &last, behind);
+        debug_assert_eq!(extent.rows, self.rows - first, "the scan has the rows of the file");
         for (rule, range, text) in &extent.notes {
             self.note(number, base, rule, range.clone(), text);
         }
         self.diagnostics.count_missing(extent.missing);
         self.diagnostics.count_left_out(extent.left_out);
-        self.parts.push(part);
-        self.rows += rows;
+        self.parts.push(Part { rows: extent.rows, left_out: extent.left_out, ..part });
         self.size += len;
     }
 
-    fn note(
-        &mut self,
-        part: usize,
-        base: u64,
-        rule: &'static rovelog_core::Rule,
-        range: Range<u64>,
-        text: &str,
-    ) {
+    fn note(&mut self, part: usize, base: u64, rule: &'static Rule, range: Range<u64>, text: &str) {
         self.diagnostics.push(rule, base + range.start..base + range.end, || {
             if part == 0 { text.to_owned() } else { format!("part {part}: {text}") }
         });
     }
 
-    fn blocks_of(&mut self, part: &Part, number: usize) {
-        let Some(table) = &self.table else { return };
-        let layout = &table.layout;
-        let is_unread = |range: Range<u64>| number == 0 && self.unread.touches(&range);
-        for block in 0..layout.blocks(part.rows) {
-            let Some(block_times) = layout.block_times(&part.bytes, block) else { break };
-            let at = layout.block_at(block);
-            let row = part.row + block * layout.block_rows;
-            let rows = layout.block_rows.min(part.rows - block * layout.block_rows);
-            if is_unread(at..at + BLOCK_TIMES_LEN) {
-                self.tracker.pass(rows);
-                // Its rows go on from the last block that was read.
-                if let Some(last) = self.blocks.list.last_mut() {
-                    last.rows += rows;
+    /// Adds the blocks of a file. Returns the last ones at regular distances.
+    fn blocks_of(&mut self, part: &Part, number: usize, own: &Validated) -> Aligned {
+        let is_whole = number > 0 || self.unread.is_empty();
+        let mut follower = Follower::new(own, is_whole);
+        let first = |at| Segment { part: number, at, row: self.rows, rows: 0 };
+        let mut segment = first(follower.aligned().at);
+        let window = Window::whole(&part.bytes);
+        loop {
+            match follower.next(window).unwrap_or(Step::End) {
+                Step::Block { at, rows } => {
+                    self.block(part, &segment, at, rows);
+                    segment.rows += rows;
+                    self.rows += rows;
                 }
-                continue;
-            }
-            let diagnostics = &mut self.diagnostics;
-            let mut note = |rule, range, text: String| {
-                diagnostics
-                    .push(rule, range, || if number == 0 { text } else { format!("part {number}: {text}") });
-            };
-            let noticed = self.tracker.block(part.base + at, block_times, row, rows, &mut note);
-            for row in row..(row + rows).min(self.watch.until) {
-                let at = layout.row_at(row - part.row);
-                if is_unread(at..at + layout.row as u64) {
-                    self.watch.pass(&mut note);
-                    break;
+                Step::LeftOut(blocks) => {
+                    let range = blocks.range.clone();
+                    self.note(number, part.base, &rules::BLOCK_LENGTH, range, &blocks.text(self.rows));
+                    self.diagnostics.count_missing(blocks.rows);
+                    self.tracker.leave_out();
+                    let diagnostics = &mut self.diagnostics;
+                    self.watch.pass(noting(diagnostics, number));
+                    self.segments.extend(Some(segment).filter(|segment| segment.rows > 0));
+                    segment = Segment { at: blocks.range.end, row: self.rows, rows: 0, ..segment };
                 }
-                let bytes = part.slice(at, at + layout.row as u64);
-                self.watch.row(row, part.base + at, Row::new(bytes, table), &mut note);
+                Step::End => break,
             }
-            if let Noticed::Gap { nanos, .. } = noticed {
-                self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
-            }
-            let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
-            let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
-            self.blocks.list.push(clock::Block { row, rows, realtime, monotonic, noticed });
         }
+        self.segments.extend(Some(segment).filter(|segment| segment.rows > 0));
+        follower.aligned()
+    }
+
+    /// Adds a block of `rows` rows at an offset of its file.
+    fn block(&mut self, part: &Part, segment: &Segment, at: u64, rows: u64) {
+        let Some(table) = &self.table else { return };
+        let Some(block_times) = times_at(&part.bytes, at) else { return };
+        let layout = &table.layout;
+        let (number, first) = (segment.part, self.rows);
+        let is_unread = |range: Range<u64>| number == 0 && self.unread.touches(&range);
+        if is_unread(at..at + BLOCK_TIMES_LEN) {
+            self.tracker.pass(rows);
+            // Its rows go on from the last block that was read.
+            if let Some(last) = self.blocks.list.last_mut() {
+                last.rows += rows;
+            }
+            return;
+        }
+        let mut note = noting(&mut self.diagnostics, number);
+        let noticed = self.tracker.block(part.base + at, block_times, first, rows, &mut note);
+        for row in first..(first + rows).min(self.watch.until) {
+            let at = segment.row_at(layout, row);
+            if is_unread(at..at + layout.row as u64) {
+                self.watch.pass(&mut note);
+                break;
+            }
+            let bytes = part.slice(at, at + layout.row as u64);
+            self.watch.row(row, part.base + at, Row::new(bytes, table), &mut note);
+        }
+        if let Noticed::Gap { nanos, .. } = noticed {
+            self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
+        }
+        self.is_suspect |= matches!(noticed, Noticed::Implausible | Noticed::Backwards);
+        let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
+        let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
+        self.blocks.list.push(clock::Block { row: first, rows, realtime, monotonic, noticed });
     }
 
     pub(crate) fn finish(mut self) -> RldReader {
         let diagnostics = &mut self.diagnostics;
         self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
         let Self {
-            validated, table, mut topic, parts, blocks, diagnostics, unread, rows, size, gaps, ..
+            validated,
+            table,
+            mut topic,
+            parts,
+            segments,
+            blocks,
+            diagnostics,
+            unread,
+            is_suspect,
+            rows,
+            size,
+            gaps,
+            ..
         } = self;
         // Each row of an ambient file has the block times of the data that it was read with.
         let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
@@ -300,7 +345,10 @@ impl Opening {
             validated: &validated,
             size,
             rows,
-            blocks: parts.iter().map(|part| layout.map_or(0, |layout| layout.blocks(part.rows))).sum(),
+            blocks: segments
+                .iter()
+                .map(|segment| layout.map_or(0, |layout| layout.blocks(segment.rows)))
+                .sum(),
             parts: parts.len(),
             gaps,
             is_whole: unread.is_empty(),
@@ -312,6 +360,7 @@ impl Opening {
         let info = state::info(&known);
         RldReader {
             parts,
+            segments,
             validated,
             table,
             blocks,
@@ -322,6 +371,7 @@ impl Opening {
             info,
             diagnostics,
             unread,
+            is_suspect,
             ambient: None,
         }
     }

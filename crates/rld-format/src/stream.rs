@@ -1,5 +1,6 @@
 //! The reader of pipes: one pass over `Read`, bounded memory, the same rows as the random-access
-//! reader.
+//! reader. The rows of a block are returned once the times of the next one are read, which show that
+//! no byte of the block is missing; a few blocks are buffered to find where reading resumes.
 //!
 //! Times count at the true rate from the first block time of each segment without a gap: nothing
 //! better is known before the end. The robust fit of the random-access reader differs by the delay
@@ -12,7 +13,9 @@ use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Rec
 use zerocopy::FromBytes;
 
 use crate::clock::{Noticed, Tracker, follows, is_plausible};
+use crate::diagnostics as rules;
 use crate::error::RldError;
+use crate::resync::{Follower, Step};
 use crate::row::{Row, Table};
 use crate::schema::Channel;
 use crate::state::{self, Known, unix};
@@ -64,7 +67,7 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// An RLD log from a pipe. The buffer holds the header or a chunk of rows.
+/// An RLD log from a pipe. The buffer holds the header or the block that is read.
 #[derive(Debug)]
 pub struct RldStream<R> {
     input: Input<R>,
@@ -73,6 +76,9 @@ pub struct RldStream<R> {
     topics: [Topic; 1],
     tracker: Tracker,
     watch: Watch,
+    follower: Follower,
+    /// Rows of the current block that are not yet read, at most.
+    left: u64,
     /// The times of the last block.
     block_times: Option<BlockTimes>,
     diagnostics: Diagnostics,
@@ -105,6 +111,8 @@ impl<R: Read> RldStream<R> {
             input: Input { source, at: validated.header.size() },
             tracker: Tracker::new(&validated.header.lead_in),
             watch: Watch::new(&validated, table.as_ref()),
+            follower: Follower::new(&validated, true),
+            left: 0,
             block_times: None,
             validated,
             table,
@@ -129,21 +137,50 @@ impl<R: Read> RldStream<R> {
         &self.validated.channels
     }
 
-    /// Reads the times of the next block; false at the end of the log.
-    fn block(&mut self) -> Result<bool, RldError> {
+    /// Returns whether there is a row: the next one of a block, or the first one of the next block,
+    /// of which it reads the times.
+    fn row(&mut self) -> Result<bool, RldError> {
         let Some(table) = &self.table else { return Ok(false) };
-        let layout = &table.layout;
-        let declared = self.validated.declared.unwrap_or(u64::MAX);
-        if layout.block_rows == 0 || layout.row == 0 || self.rows >= declared {
-            return Ok(false);
+        let row = table.layout.row as u64;
+        if self.left > 0 {
+            return Ok(self.input.need(row)?);
         }
-        if !self.rows.is_multiple_of(layout.block_rows) {
-            return Ok(self.input.need(layout.row as u64)?);
+        loop {
+            match self.step()? {
+                Step::Block { rows, .. } => {
+                    self.left = rows;
+                    self.block()?;
+                    return Ok(true);
+                }
+                Step::LeftOut(blocks) => {
+                    let diagnostics = &mut self.diagnostics;
+                    let text = blocks.text(self.rows);
+                    diagnostics.push(&rules::BLOCK_LENGTH, blocks.range.clone(), || text);
+                    diagnostics.count_missing(blocks.rows);
+                    self.tracker.leave_out();
+                    self.watch.pass(|rule, range, text| diagnostics.push(rule, range, || text));
+                    self.input.at = blocks.range.end;
+                }
+                Step::End => return Ok(false),
+            }
         }
-        // Block times without a row are not a block.
-        let Some(block_times) = self.input.block_times(layout.row as u64)? else { return Ok(false) };
-        // The number of rows in the last block is only known after it, and is not needed before.
-        let rows = layout.block_rows;
+    }
+
+    /// Returns what comes next, and reads on until that is known.
+    fn step(&mut self) -> Result<Step, RldError> {
+        loop {
+            match self.follower.next(self.input.source.window()) {
+                Ok(step) => return Ok(step),
+                Err(need) => self.input.source.fill(self.input.at, need.0)?,
+            }
+        }
+    }
+
+    /// Reads the times of the next block.
+    fn block(&mut self) -> Result<(), RldError> {
+        let Some(block_times) = self.input.block_times(0)? else { return Ok(()) };
+        // The number of rows in the last block may only be known after it, and is not needed before.
+        let rows = u64::from(self.validated.header.lead_in.data_block_size.get());
         let diagnostics = &mut self.diagnostics;
         let noticed =
             self.tracker.block(self.input.at, &block_times, self.rows, rows, |rule, range, text| {
@@ -155,7 +192,7 @@ impl<R: Read> RldStream<R> {
         self.blocks += 1;
         self.block_times = Some(block_times);
         self.input.at += BLOCK_TIMES_LEN;
-        Ok(true)
+        Ok(())
     }
 
     /// Counts the rows after those that the header counts, in blocks whose times follow each other.
@@ -163,7 +200,7 @@ impl<R: Read> RldStream<R> {
         let Some(layout) = self.validated.counted() else { return Ok(0) };
         let (block_rows, row) = (layout.block_rows, layout.row);
         let mut rows = 0;
-        if self.validated.declared != Some(self.rows) {
+        if self.validated.declared != Some(self.rows + self.follower.aligned().left_out) {
             return Ok(rows);
         }
         while let Some(block_times) = self.input.block_times(0)? {
@@ -192,7 +229,7 @@ impl<R: Read> RldStream<R> {
         self.input.skip_up_to(u64::MAX)?;
         let diagnostics = &mut self.diagnostics;
         self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let extent = self.validated.extent(self.input.at, behind);
+        let extent = self.validated.extent(self.input.at, &self.follower.aligned(), behind);
         debug_assert_eq!(extent.rows, self.rows, "the stream ends where the slice does");
         for (rule, range, text) in extent.notes {
             self.diagnostics.push(rule, range, || text);
@@ -209,7 +246,7 @@ impl<R: Read + Send> LogStream for RldStream<R> {
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
-        if self.done || !self.block()? {
+        if self.done || !self.row()? {
             self.end()?;
             return Ok(None);
         }
@@ -217,6 +254,7 @@ impl<R: Read + Send> LogStream for RldStream<R> {
         let (seq, at, len) = (self.rows, self.input.at, table.layout.row);
         let time = self.tracker.time(seq);
         self.rows += 1;
+        self.left -= 1;
         if seq == 0 {
             self.first = time;
         }

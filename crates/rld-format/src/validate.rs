@@ -13,7 +13,7 @@ use zerocopy::FromBytes;
 use crate::clock;
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::layout::Layout;
+use crate::layout::{Aligned, Layout, times_at};
 use crate::schema::{Channel, Notes, channels, is_plausible};
 use crate::wire::{BLOCK_TIMES_LEN, CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
@@ -32,6 +32,8 @@ pub(crate) struct Validated {
     pub(crate) layout: Result<Layout, String>,
     /// Rows that the header counts; `None` if its counts contradict each other.
     pub(crate) declared: Option<u64>,
+    /// Rows after these that are read, too: only for recovery.
+    pub(crate) further: u64,
     /// True if a known writer can have made the channel table.
     pub(crate) plausible: bool,
     pub(crate) notes: Notes,
@@ -40,8 +42,9 @@ pub(crate) struct Validated {
 /// The rows of a file, and the bytes that are not part of one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extent {
+    /// Rows that are read.
     pub(crate) rows: u64,
-    /// Rows that the header counts but the file does not contain.
+    /// Rows after the last block that the header counts but the file does not contain.
     pub(crate) missing: u64,
     /// Rows after those that the header counts.
     pub(crate) left_out: u64,
@@ -87,7 +90,7 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
         notes.push((&rules::RATE_ZERO, 0x18..0x1a, "the rate is 0".to_owned()));
     }
-    Ok(Ok(Validated { header, version, channels, layout, declared, plausible, notes }))
+    Ok(Ok(Validated { header, version, channels, layout, declared, further: 0, plausible, notes }))
 }
 
 fn version(lead_in: &LeadIn) -> Result<&'static Version, RldError> {
@@ -283,16 +286,25 @@ impl Validated {
         full.then_some(layout)
     }
 
+    /// Returns the number of rows to read; `None` if all complete ones are.
+    pub(crate) fn to_read(&self) -> Option<u64> {
+        self.declared.map(|rows| rows.saturating_add(self.further))
+    }
+
     /// Returns the number of rows in `bytes` after those that the header counts: the logger counts
-    /// a block after writing it. The times of their blocks must follow each other.
-    pub(crate) fn behind(&self, bytes: &[u8]) -> u64 {
+    /// a block after writing it. The times of their blocks must follow each other. `last` are the
+    /// last blocks at regular distances.
+    pub(crate) fn behind(&self, bytes: &[u8], last: &Aligned) -> u64 {
         let (Some(layout), Some(declared)) = (self.counted(), self.declared) else { return 0 };
-        let physical = layout.rows_in((bytes.len() as u64).saturating_sub(layout.header));
-        let block_times = |row: u64| layout.block_times(bytes, row / layout.block_rows);
-        let mut before = declared.checked_sub(1).and_then(block_times);
-        let mut rows = declared;
+        let counted = declared.checked_sub(last.before).map(|rows| layout.body(rows));
+        let Some(from) = counted.and_then(|body| u64::try_from(u128::from(last.at) + body).ok()) else {
+            return 0;
+        };
+        let physical = layout.rows_in((bytes.len() as u64).saturating_sub(from));
+        let mut before = (declared > last.before).then(|| times_at(bytes, from - layout.block)).flatten();
+        let mut rows = 0;
         while rows < physical {
-            let here = block_times(rows);
+            let here = times_at(bytes, from + rows / layout.block_rows * layout.block);
             let follows = here.is_some_and(|here| match before {
                 Some(before) => clock::follows(before, here),
                 None => clock::is_plausible(here),
@@ -303,12 +315,12 @@ impl Validated {
             rows = physical.min(rows + layout.block_rows);
             before = here;
         }
-        rows.saturating_sub(declared)
+        rows
     }
 
-    /// Returns the rows of a file of `len` bytes, and what else it contains. `behind` rows are
-    /// known to follow those that the header counts.
-    pub(crate) fn extent(&self, len: u64, behind: u64) -> Extent {
+    /// Returns the rows of a file of `len` bytes, and what else it contains. `last` are the last
+    /// blocks at regular distances; `behind` rows are known to follow those that the header counts.
+    pub(crate) fn extent(&self, len: u64, last: &Aligned, behind: u64) -> Extent {
         let end = self.header.size();
         let mut extent = Extent::default();
         let mut note =
@@ -328,15 +340,18 @@ impl Validated {
                 return extent;
             }
         };
+        let end = last.at;
         let body = len.saturating_sub(end);
-        let physical = layout.rows_in(body);
-        let rows = self.declared.unwrap_or(physical).min(physical);
+        let to_read = self.to_read();
+        let physical = last.before + layout.rows_in(body);
+        let rows = to_read.unwrap_or(physical).min(physical);
+        let body_of = |rows: u64| layout.body(rows.saturating_sub(last.before));
         // The rows counted here end within the file.
-        let used = u64::try_from(layout.body(rows)).unwrap_or(body).min(body);
+        let used = u64::try_from(body_of(rows)).unwrap_or(body).min(body);
         let mut rest = end + used..len;
         let mut left_out = 0;
-        if behind > 0 && rows == self.declared.unwrap_or(0) {
-            let body = u64::try_from(layout.body(rows + behind)).unwrap_or(body).min(body);
+        if behind > 0 && rows == to_read.unwrap_or(0) {
+            let body = u64::try_from(body_of(rows + behind)).unwrap_or(body).min(body);
             let text = format!(
                 "{} not counted by the header: left out; `rovelog recover` keeps them",
                 count(behind, "row")
@@ -345,14 +360,18 @@ impl Validated {
             left_out = behind;
             rest.start = end + body;
         }
-        let missing = self.declared.map_or(0, |declared| declared.saturating_sub(physical));
-        let counted = |rows| format!("the header counts {}, {physical} in the file", count(rows, "row"));
-        let counted = self.declared.filter(|_| missing > 0).map(counted);
+        let missing = to_read.map_or(0, |rows| rows.saturating_sub(physical));
+        let read = rows.saturating_sub(last.left_out);
+        let counted = |rows| {
+            let physical = physical.saturating_sub(last.left_out);
+            format!("the header counts {}, {physical} in the file", count(rows, "row"))
+        };
+        let counted = to_read.filter(|_| missing > 0).map(counted);
         if rest.start < len {
             let bytes = len - rest.start;
-            if missing > 0 || self.declared.is_none() {
+            if missing > 0 || to_read.is_none() {
                 let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
-                note(&rules::CUT, rest, format!("{} of what would be row {rows}{why}", count(bytes, "byte")));
+                note(&rules::CUT, rest, format!("{} of what would be row {read}{why}", count(bytes, "byte")));
             } else {
                 note(&rules::TRAILING_BYTES, rest, format!("{} after the last row", count(bytes, "byte")));
             }
@@ -363,7 +382,7 @@ impl Validated {
             let text = format!("{len} bytes: the logger's files could not grow beyond 2 GiB");
             note(&rules::STOPPED_AT_2_GIB, len..len, text);
         }
-        (extent.rows, extent.missing, extent.left_out) = (rows, missing, left_out);
+        (extent.rows, extent.missing, extent.left_out) = (read, missing, left_out);
         extent
     }
 }
@@ -381,7 +400,8 @@ mod tests {
         spec.channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
         let mut header = spec.header().unwrap();
         set_counts(&mut header, 750_000_000).unwrap();
-        validate(&header.to_bytes(), Some(len)).unwrap().unwrap().extent(len, 0)
+        let file = validate(&header.to_bytes(), Some(len)).unwrap().unwrap();
+        file.extent(len, &Aligned::from(file.header.size()), 0)
     }
 
     fn names(extent: &Extent) -> Vec<&str> {

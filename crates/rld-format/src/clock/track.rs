@@ -79,8 +79,17 @@ pub(crate) struct Tracker {
     anchor: Option<Anchor>,
     negative: bool,
     implausible: bool,
-    /// Whether blocks were passed since the last one.
-    passed: bool,
+    between: Between,
+}
+
+/// The blocks since the last one that was tracked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Between {
+    Nothing,
+    /// Blocks that were not read.
+    Passed,
+    /// Blocks whose rows cannot be read.
+    LeftOut,
 }
 
 impl Tracker {
@@ -96,8 +105,14 @@ impl Tracker {
             anchor,
             negative: false,
             implausible: false,
-            passed: false,
+            between: Between::Nothing,
         }
+    }
+
+    /// Leaves out blocks whose rows cannot be read. The time that is missing before the next one is
+    /// a gap, however short it is; it is not noted, because the loss of the blocks is.
+    pub(crate) fn leave_out(&mut self) {
+        self.between = Between::LeftOut;
     }
 
     /// Passes a block of `rows` rows that was not read. Where the clocks did not go on as the rows
@@ -105,7 +120,7 @@ impl Tracker {
     pub(crate) fn pass(&mut self, rows: u64) {
         if let Some(before) = &mut self.before {
             before.rows += rows;
-            self.passed = true;
+            self.between = Between::Passed;
         }
     }
 
@@ -145,7 +160,8 @@ impl Tracker {
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
         let noticed = self.compare(realtime, monotonic);
-        let is_next = !std::mem::take(&mut self.passed);
+        let is_next = self.between == Between::Nothing;
+        self.between = Between::Nothing;
         match noticed {
             _ if !is_next => {}
             Noticed::Gap { nanos, blocks } => {
@@ -180,7 +196,7 @@ impl Tracker {
         let full = span(self.block_rows, self.rate);
         let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
         // Times of single rows are accurate to half a millisecond at best.
-        let tolerance = (full / 2).max(1_000_000);
+        let tolerance = if self.between == Between::LeftOut { full / 2 } else { (full / 2).max(1_000_000) };
         let step = (i128::from(realtime) - i128::from(before.realtime))
             - (i128::from(monotonic) - i128::from(before.monotonic));
         if late > tolerance {

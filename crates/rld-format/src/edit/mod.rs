@@ -17,6 +17,7 @@ use zerocopy::FromBytes;
 
 use crate::clock::{Noticed, is_plausible, span};
 use crate::error::RldError;
+use crate::layout::times_at;
 use crate::reader::RldReader;
 use crate::state::AMBIENT;
 use crate::wire::{BlockTimes, Header};
@@ -27,9 +28,10 @@ impl RldReader {
     /// as stored.
     pub fn block_of(&self, row: u64) -> Option<(u64, BlockTimes)> {
         let layout = &self.table.as_ref()?.layout;
-        let part = self.part_of(row)?;
-        let block = (row - part.row) / layout.block_rows;
-        Some((part.row + block * layout.block_rows, *layout.block_times(&part.bytes, block)?))
+        let segment = self.segment_of(row)?;
+        let block = (row - segment.row) / layout.block_rows;
+        let times = times_at(&self.parts[segment.part].bytes, segment.block_at(layout, block))?;
+        Some((segment.row + block * layout.block_rows, *times))
     }
 
     /// Returns the times of a block that starts with `row`: those stored, or those of the block

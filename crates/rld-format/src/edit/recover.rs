@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value, ranges};
 
-use crate::clock::follows;
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::reader::RldReader;
@@ -30,9 +29,10 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     }
     let whole = all_rows(log)?;
     let damaged = log;
-    let (log, rows) = whole.as_ref().map_or((log, log.rows()), |(all, rows)| (all, *rows));
+    let log = whole.as_ref().unwrap_or(log);
+    let rows = log.rows();
     let size: u64 = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
-    let lost = lost(log, rows);
+    let lost = lost(log);
     if rows == 0 || log.table.is_none() {
         out.write_all(&log.clean_header(0)?.to_bytes())?;
     } else {
@@ -61,44 +61,25 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     })
 }
 
-/// Returns the log read regardless of the counts in its header, if the last file continues after
-/// them, and the number of its rows: whole blocks from the last counted one on whose times follow
-/// each other.
-fn all_rows(log: &RldReader) -> Result<Option<(RldReader, u64)>, RldError> {
-    let Some(table) = &log.table else { return Ok(None) };
-    let last = log.parts.last().map_or(0, |part| part.rows);
-    let size = table.layout.block_rows;
-    let goes_on = log.diagnostics().list().iter().any(|d| d.rule == &rules::HEADER_BEHIND);
-    if !goes_on || size == 0 || !last.is_multiple_of(size) {
-        return Ok(None);
-    }
-    let all = log.reopened_whole()?;
-    let (mut rows, mut before) = (log.rows(), None);
-    for (row, block_times) in all.block_times() {
-        if row >= log.rows() {
-            if before.is_some_and(|before| !follows(&before, block_times))
-                || !crate::clock::is_plausible(block_times)
-            {
-                break;
-            }
-            rows = all.rows().min(row + size);
-        }
-        before = Some(*block_times);
-    }
-    Ok(Some((all, rows)))
+/// Returns the log with the rows after those that the headers of its files count, if there are any.
+fn all_rows(log: &RldReader) -> Result<Option<RldReader>, RldError> {
+    let is_behind = log.table.is_some() && log.parts.iter().any(|part| part.left_out > 0);
+    is_behind.then(|| log.reopened_whole()).transpose()
 }
 
-/// Returns the bytes that are neither header, block times, nor one of the first `rows` rows.
-fn lost(log: &RldReader, rows: u64) -> Vec<Range<u64>> {
+/// Returns the bytes that are neither header, block times nor rows.
+fn lost(log: &RldReader) -> Vec<Range<u64>> {
     let mut lost: Vec<Range<u64>> = Vec::new();
-    for part in &log.parts {
-        let kept = rows.saturating_sub(part.row).min(part.rows);
-        let body = log.table.as_ref().map_or(0, |table| table.layout.body(kept));
-        let end = part.base + part.header.size() + u64::try_from(body).unwrap_or_default();
-        let len = part.base + part.bytes.len() as u64;
-        if end < len {
-            lost.push(end..len);
+    let mut segments = log.segments.iter().peekable();
+    for (number, part) in log.parts.iter().enumerate() {
+        let mut end = part.base + part.header.size();
+        while let Some(segment) = segments.next_if(|segment| segment.part == number) {
+            let body = log.table.as_ref().map_or(0, |table| table.layout.body(segment.rows));
+            lost.push(end..part.base + segment.at);
+            end = part.base + segment.at + u64::try_from(body).unwrap_or_default();
         }
+        lost.push(end..part.base + part.bytes.len() as u64);
     }
+    lost.retain(|range| range.start < range.end);
     lost
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use peak_alloc::PeakAlloc;
+use rovelog::rld_format::wire::BLOCK_TIMES_LEN;
 use rovelog::{AnyLog, Bytes, LogReader, ReadOptions, RecoverOptions, Select, Severity};
 
 use operators::{Random, damaged, length_fields};
@@ -192,6 +193,16 @@ pub(crate) fn damage_one(clean: &[u8], operator: u8, seed: u8) -> Vec<u8> {
     damaged_log((log.format().id, &*log), clean, operator, &mut random, clean).0
 }
 
+/// Returns where the records end that must survive a damage at `first`. A block of an RLD is left out
+/// as a whole, because where in it bytes are missing is unknown; if they are missing in the times of a
+/// block, they may as well be missing at the end of the one before.
+fn before_damage(log: &AnyLog, first: u64) -> u64 {
+    let AnyLog::Rld(log) = log else { return first };
+    let Ok(layout) = log.layout() else { return first };
+    let within = first.saturating_sub(layout.header + BLOCK_TIMES_LEN);
+    within.checked_div(layout.block).map_or(first, |block| first.min(layout.block_at(block)))
+}
+
 /// Damages one log and recovers it.
 fn one(
     subject: &Subject,
@@ -206,7 +217,8 @@ fn one(
     let mut random = Random::of(&subject.name, operator, seed);
     let (bytes, first) = damaged_log((subject.format, &*log), &subject.bytes, operator, &mut random, other);
     let faults = log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity != Severity::Note);
-    let intact = faults.map(|fault| fault.range.start).min();
+    let first_fault = faults.map(|fault| fault.range.start).chain([first as u64]).min().unwrap_or(0);
+    let intact = before_damage(&log, first_fault);
     drop(log);
     let case = || format!("{} {} seed {seed} at {first}", subject.name, operator.name());
     tally.cases += 1;
@@ -242,7 +254,7 @@ fn check(
     bytes: &Bytes,
     first: usize,
     want: &Places,
-    intact: Option<u64>,
+    intact: u64,
     meter: &Meter,
     tally: &mut Tally,
 ) -> Result<Option<Vec<u8>>, String> {
@@ -281,7 +293,7 @@ fn check(
     // If the log was damaged before, the part between two damages may be too short to be
     // distinguished from noise. Bytes that identify a fault of the writer may also be after the
     // damage.
-    let first = intact.unwrap_or(u64::MAX).min(first as u64);
+    let first = intact.min(first as u64);
     let ends = want.keys().skip(1);
     // Records that no intact record follows may be noise: ULog needs a chain of three messages, VEL
     // a header.

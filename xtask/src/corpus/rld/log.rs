@@ -3,6 +3,8 @@
 //! Counts and lengths in the header depend on the rest, so the file is described first and written
 //! at the end.
 
+use std::ops::Range;
+
 use serde_json::{Value as Json, json};
 
 use crate::corpus::Made;
@@ -95,6 +97,11 @@ pub(super) struct Log {
     pub(super) shown: Vec<(usize, &'static str)>,
     /// Number of rows that a reader yields, if not all.
     pub(super) readable: Option<usize>,
+    /// Changes of the bytes of blocks: an offset before all changes, the number of bytes that are
+    /// removed there, and those that are added.
+    edits: Vec<(usize, usize, Vec<u8>)>,
+    /// Blocks whose rows a reader leaves out.
+    left_out: Vec<Range<usize>>,
     lost: Vec<(&'static str, usize, usize)>,
     notes: Vec<(usize, &'static str)>,
 }
@@ -217,6 +224,43 @@ impl Log {
         self
     }
 
+    /// Removes bytes at a place among the blocks and adds others. The place is an offset before all
+    /// changes.
+    pub(super) fn edit(mut self, at: usize, removed: usize, added: impl Into<Vec<u8>>) -> Self {
+        self.edits.push((at, removed, added.into()));
+        self.edits.sort();
+        self
+    }
+
+    /// Marks all bytes of these blocks as lost, because bytes are missing or were added in them.
+    pub(super) fn leave_out(mut self, blocks: Range<usize>) -> Self {
+        let lost = [blocks.start, blocks.end].map(|block| self.edited_at(self.block_at(block)));
+        self.lost.push(("block_length", lost[0], lost[1]));
+        self.left_out.push(blocks);
+        self
+    }
+
+    /// Returns the offset after all changes of an offset before them.
+    pub(super) fn edited_at(&self, at: usize) -> usize {
+        let before = self.edits.iter().filter(|(place, _, _)| *place < at);
+        before.fold(at, |at, (_, removed, added)| at - removed + added.len())
+    }
+
+    /// Returns the bytes that start at an offset before all changes, with the changes.
+    fn edited(&self, from: usize, bytes: &[u8]) -> Vec<u8> {
+        let mut edited = Vec::new();
+        for (i, byte) in bytes.iter().enumerate() {
+            let at = from + i;
+            for (_, _, added) in self.edits.iter().filter(|(place, _, _)| *place == at) {
+                edited.extend_from_slice(added);
+            }
+            if !self.edits.iter().any(|(place, removed, _)| (*place..place + removed).contains(&at)) {
+                edited.push(*byte);
+            }
+        }
+        edited
+    }
+
     /// Returns the bytes of a row.
     pub(super) fn row_len(&self) -> usize {
         let words = self.binary.len().div_ceil(32) + usize::from(self.extra_word);
@@ -280,13 +324,16 @@ impl Log {
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let block = |block: &Block| {
-            let rows: Vec<_> = block.rows.iter().map(|row| self.row_bytes(row)).collect();
-            lay![block.timestamps(), rows]
-        };
-        let mut bytes = lay![self.header(), self.blocks.iter().map(block).collect::<Vec<_>>(), self.tail];
+        let blocks: Vec<_> = (0..self.blocks.len()).map(|block| self.block_bytes(block)).collect();
+        let mut bytes = lay![self.header(), blocks, self.tail];
         bytes.truncate(bytes.len() - self.cut);
         bytes
+    }
+
+    fn block_bytes(&self, i: usize) -> Vec<u8> {
+        let block = &self.blocks[i];
+        let rows: Vec<_> = block.rows.iter().map(|row| self.row_bytes(row)).collect();
+        self.edited(self.block_at(i), &lay![block.timestamps(), rows])
     }
 
     fn name(&self, i: usize, channel: &Channel) -> String {
@@ -342,7 +389,11 @@ impl From<Log> for Made {
         let mut out = crate::corpus::log::Log::of(log.header(), ());
         out.add_topic(log.topic, log.topic, log.fields());
         let (mut raw, mut times) = (Vec::<Vec<String>>::new(), Vec::new());
-        for block in &log.blocks {
+        for (number, block) in log.blocks.iter().enumerate() {
+            if log.left_out.iter().any(|blocks| blocks.contains(&number)) {
+                out = out.lay(log.block_bytes(number));
+                continue;
+            }
             out = out.lay(block.timestamps());
             for (i, row) in block.rows.iter().enumerate() {
                 if raw.len() < readable {

@@ -6,6 +6,7 @@ mod faults;
 mod headers;
 mod large;
 mod log;
+mod shifts;
 mod times;
 
 use super::Format;
@@ -15,7 +16,7 @@ use log::{Log, NONE};
 pub(super) const FORMAT: Format = Format {
     id: "rld",
     extension: "rld",
-    cases: &[headers::CASES, channels::CASES, counts::CASES, times::CASES, faults::CASES],
+    cases: &[headers::CASES, channels::CASES, counts::CASES, times::CASES, faults::CASES, shifts::CASES],
     large: large::LARGE,
 };
 

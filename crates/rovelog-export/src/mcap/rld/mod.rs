@@ -86,20 +86,20 @@ impl<'a> Rld<'a> {
         self.reader.info().start.map_or(0, |start| start.nanos)
     }
 
-    /// Returns the first row of the block that contains a byte; `None` in headers.
+    /// Returns the first row of the block that contains a byte, or the last row before it; `None` in
+    /// the first header.
     fn row_of(&self, offset: u64) -> Option<u64> {
-        let layout = self.reader.layout().ok()?;
-        let mut base = 0;
-        for (_, bytes, rows) in self.reader.parts() {
-            let next = base + bytes.len() as u64;
-            if offset < next {
-                let block = (offset - base).checked_sub(layout.header)? / layout.block.max(1);
-                let row = rows.start + block * layout.block_rows;
-                return Some(row.min(rows.end.saturating_sub(1)));
-            }
-            base = next;
+        let block = self.reader.layout().ok()?.block;
+        let before = offset.saturating_add(1);
+        let rows = |from: u64| {
+            let mut select = Select::all();
+            select.blocks = Some(from..before);
+            self.reader.rows_selected(&select)
+        };
+        if let Some(rows) = rows(before.saturating_sub(block)).last() {
+            return Some(rows.start);
         }
-        None
+        rows(0).last().map(|rows| rows.end - 1)
     }
 
     fn event(&self, row: Option<u64>, level: u8, name: &str, message: &str) -> Extra {
