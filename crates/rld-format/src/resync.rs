@@ -193,14 +193,18 @@ impl Follower {
         let next = self.at + self.block;
         let times = if self.is_last(number) { None } else { window.view::<BlockTimes>(next)? };
         let Some(times) = times else { return self.last(window) };
-        // Whether these times continue those before is not asked: the log of what is read has other
-        // blocks before them, and must be read alike.
-        if is_plausible(times) {
-            self.know(Known { at: next, number: number + 1, times: *times });
-            return Ok(None);
-        }
         let own = window.view::<BlockTimes>(self.at)?.filter(|times| is_plausible(times));
         let own = own.map(|times| Known { at: self.at, number, times: *times });
+        // Whether possible times continue those before does not decide: the log of what is read has
+        // other blocks before them, and must be read alike. Later times are compared with them if so.
+        if is_plausible(times) {
+            let there = Known { at: next, number: number + 1, times: *times };
+            let mut before = own.iter().chain(&self.known);
+            if self.known.is_none() || before.any(|block| block.blocks_to(&there, period).is_some()) {
+                self.know(there);
+            }
+            return Ok(None);
+        }
         let Some(resumed) = self.search(window, own, period)? else { return Ok(None) };
         let blocks = resumed.number - number;
         self.know(resumed);

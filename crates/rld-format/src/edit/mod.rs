@@ -37,13 +37,28 @@ impl RldReader {
     /// Returns the times of a block that starts with `row`: those stored, or those of the block
     /// that contains `row` plus the true period for each row since.
     fn block_times_at(&self, row: u64) -> Result<BlockTimes, RldError> {
-        let (first, block_times) = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
-        if first == row || !is_plausible(&block_times) {
-            return Ok(block_times);
+        let block = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
+        if block.0 == row || !is_plausible(&block.1) {
+            return Ok(block.1);
         }
-        let since = span(row - first, self.header().lead_in.sample_rate.get());
-        BlockTimes::new(block_times.realtime() + since, block_times.monotonic() + since)
+        self.counted(block, row)
+    }
+
+    /// Returns the times of `row`, counted from those of another row.
+    fn counted(&self, (from, times): (u64, BlockTimes), row: u64) -> Result<BlockTimes, RldError> {
+        let rate = self.header().lead_in.sample_rate.get();
+        let since = span(row.saturating_sub(from), rate) - span(from.saturating_sub(row), rate);
+        BlockTimes::new(times.realtime() + since, times.monotonic() + since)
             .ok_or_else(|| RldError::not_writable("block times beyond 64 bits"))
+    }
+
+    /// Returns the last valid block times before `row`, or the first ones after it, with the row that
+    /// they belong to.
+    fn valid_times_near(&self, row: u64) -> Option<(u64, BlockTimes)> {
+        let valid = |block: &(u64, &BlockTimes)| is_plausible(block.1);
+        let before = self.block_times().take_while(|block| block.0 < row).filter(valid).last();
+        let near = before.or_else(|| self.block_times().find(valid));
+        near.map(|(row, times)| (row, *times))
     }
 
     /// Returns the header of the log with every fault corrected, for `rows` rows.
@@ -60,7 +75,7 @@ impl RldReader {
     }
 
     /// Writes `rows` as one file. Blocks that keep their rows keep their times; the times of new
-    /// blocks are counted from those of the original ones.
+    /// blocks, and invalid ones, are counted from those of the original ones.
     ///
     /// # Errors
     /// Returns an error if a gap would be inside a block, or if writing fails.
@@ -73,13 +88,21 @@ impl RldReader {
         let size = writer.layout().block_rows;
         let mut kept = Vec::new();
         let mut from = rows.start;
+        let mut near = None;
         while from < rows.end {
             let to = rows.end.min(from.saturating_add(size));
             if let Some(gap) = self.gap_inside(from + 1..to) {
                 let why = format!("rows {from} to {to} would be one block with a gap before row {gap} in it");
                 return Err(RldError::not_writable(why));
             }
-            writer.start_block(&self.block_times_at(from)?, to - from)?;
+            let mut times = self.block_times_at(from)?;
+            if !is_plausible(&times) {
+                near = near.or_else(|| self.valid_times_near(from));
+                // Times that are not possible look like those after missing bytes.
+                times = near.map_or(Ok(times), |near| self.counted(near, from))?;
+            }
+            near = is_plausible(&times).then_some((from, times)).or(near);
+            writer.start_block(&times, to - from)?;
             for (_, bytes) in self.runs(from..to, 4096) {
                 if skip == 0 {
                     writer.rows(bytes)?;
