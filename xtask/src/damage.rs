@@ -20,10 +20,14 @@ const SEEDS: &str = "5";
 pub(crate) fn command(args: &[String]) -> Result<()> {
     match args {
         [what] if what == "ulog" => {
-            told("ulog", next_to_others()?, "a peer finds more, or the plan could not be replayed")
+            told("damage ulog", next_to_others()?, "a peer finds more, or the plan could not be replayed")
         }
-        [what] if what == "all" => told("all", campaign(SEEDS, None), "something that must hold does not"),
-        [what] if what == "pages" => told("pages", over_logs(&["--pages", SEEDS]), "a log cannot be read"),
+        [what] if what == "all" => {
+            told("damage all", campaign(SEEDS, None), "something that must hold does not")
+        }
+        [what] if what == "pages" => {
+            told("damage pages", over_logs(&["--pages", SEEDS]), "a log cannot be read")
+        }
         _ => bail!(
             "usage: damage ulog (compared with other readers), damage all (the campaign over all logs) or \
              damage pages (records that survive damage of pages, sectors and single bytes)"
@@ -48,6 +52,12 @@ pub(crate) fn campaign(seeds: &str, keep: Option<&Path>) -> Command {
     }
 }
 
+/// Returns the command that damages pages, sectors and single bytes once in each way; damaged logs go
+/// to the folder `keep`.
+pub(crate) fn pages(keep: &Path) -> Command {
+    over_logs(&["--pages", "1", "--keep", &keep.to_string_lossy()])
+}
+
 /// Returns the command that runs the campaign with these options over the corpus, and the real logs
 /// if present.
 fn over_logs(options: &[&str]) -> Command {
@@ -65,14 +75,19 @@ fn over_logs(options: &[&str]) -> Command {
 }
 
 /// Runs a command that prints a table, and compares the table with the document.
-fn told(name: &str, mut made: Command, failed: &str) -> Result<()> {
+fn told(task: &str, mut made: Command, failed: &str) -> Result<()> {
     let output = made.stderr(Stdio::inherit()).output().context("starting what makes the table")?;
     let table = String::from_utf8(output.stdout).context("the table is not text")?;
+    ensure!(output.status.success(), "{table}{failed}");
+    say(task, &table)
+}
+
+/// Prints the table of a task, and compares it with the document.
+pub(crate) fn say(task: &str, table: &str) -> Result<()> {
     print!("{table}");
-    ensure!(output.status.success(), "{failed}");
     let path = root().join("docs/internals/reliability.md");
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let Some(new) = replaced(&text, &format!("damage {name}"), &table) else {
+    let Some(new) = replaced(&text, task, table) else {
         bail!("{} has no place for the table", path.display())
     };
     if new == text {

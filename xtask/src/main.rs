@@ -63,7 +63,7 @@ const TASKS: &[Task] = &[
     (
         "oracle",
         oracle::command,
-        "compare with other readers over real logs and the corpus: oracle ulog|rld|rosbag|vel|export|recovered, or run their tests: suites, or the pages of docs/tools: tools",
+        "compare with other readers over real logs and the corpus: oracle ulog|rld|rosbag|vel|export|recovered|survivors, or run their tests: suites, or the pages of docs/tools: tools",
     ),
     (
         "damage",

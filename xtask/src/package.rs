@@ -16,6 +16,7 @@ use crate::{place, python, root};
 const PACKAGES: &[&str] = &[
     "maturin>=1.16,<2",
     "pytest",
+    "pytest-xdist",
     "dask[dataframe]",
     "mypy",
     "pyright[nodejs]",
@@ -86,7 +87,7 @@ pub(crate) fn check() -> Result<()> {
     let tests = folder.join("tests");
     run(Command::new(&python).args(["-m", "mypy.stubtest", "rovelog._core"]).current_dir(&tests))?;
     run(Command::new(&python)
-        .args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"])
+        .args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "auto"])
         .current_dir(&folder))?;
     in_an_empty_environment(&wheel)
 }

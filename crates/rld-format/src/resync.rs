@@ -2,7 +2,7 @@
 //! the other, and the block where reading resumes.
 //!
 //! Rows have no marks, but each block starts with the times of two clocks, and blocks have a known
-//! length and duration. Where there are no possible times at the place of the next block, they are
+//! length and duration. Where there are no valid times at the place of the next block, they are
 //! searched for nearby. A block that turns out to be too short or too long is left out: where in it the
 //! bytes are missing is unknown, and all its rows behind that place would be read wrongly.
 //!
@@ -195,8 +195,8 @@ impl Follower {
         let Some(times) = times else { return self.last(window) };
         let own = window.view::<BlockTimes>(self.at)?.filter(|times| is_plausible(times));
         let own = own.map(|times| Known { at: self.at, number, times: *times });
-        // Whether possible times continue those before does not decide: the log of what is read has
-        // other blocks before them, and must be read alike. Later times are compared with them if so.
+        // Whether valid times continue those before does not decide: a recovered log has other blocks
+        // before them, and must be read alike. Only if they do, later times are compared with them.
         if is_plausible(times) {
             let there = Known { at: next, number: number + 1, times: *times };
             let mut before = own.iter().chain(&self.known);

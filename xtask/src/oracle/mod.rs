@@ -11,6 +11,7 @@ mod recovered;
 mod rld;
 mod rosbag;
 mod suites;
+mod survivors;
 mod tools;
 mod ulog;
 mod vel;
@@ -38,6 +39,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("ask", ask::check),
     ("recovered", recovered::check),
     ("suites", suites::check),
+    ("survivors", survivors::check),
     ("tools", tools::check),
 ];
 

@@ -98,7 +98,7 @@ impl RldReader {
             let mut times = self.block_times_at(from)?;
             if !is_plausible(&times) {
                 near = near.or_else(|| self.valid_times_near(from));
-                // Times that are not possible look like those after missing bytes.
+                // Invalid times look like those after missing bytes.
                 times = near.map_or(Ok(times), |near| self.counted(near, from))?;
             }
             near = is_plausible(&times).then_some((from, times)).or(near);

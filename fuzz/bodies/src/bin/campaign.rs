@@ -1,6 +1,7 @@
 //! The damage campaign over folders of logs, as tables: `campaign SEEDS [--keep FOLDER] FOLDER...`.
-//! With `--keep`, recovered logs are written for other readers. `campaign --pages SEEDS FOLDER...`
-//! counts the records that survive damage of pages, sectors and single bytes.
+//! With `--keep`, recovered logs are written for other readers. `campaign --pages SEEDS [--keep FOLDER]
+//! FOLDER...` counts the records that survive damage of pages, sectors and single bytes; it keeps the
+//! damaged logs.
 
 #![forbid(unsafe_code)]
 // This is a terminal tool: printing is its job.
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         }
     }
     if pages {
-        survival(&subjects, seeds);
+        survival(&subjects, seeds, keep.as_deref());
         return ExitCode::SUCCESS;
     }
     let mut broken = 0;
@@ -64,8 +65,8 @@ fn main() -> ExitCode {
 const SEVERAL_PAGES: usize = 16 << 10;
 
 /// Prints how many records survive damage of pages.
-fn survival(subjects: &[Subject], seeds: u64) {
-    for (format, rows) in campaign::survival(subjects, seeds, SEVERAL_PAGES) {
+fn survival(subjects: &[Subject], seeds: u64, keep: Option<&Path>) {
+    for (format, rows) in campaign::survival(subjects, seeds, SEVERAL_PAGES, keep) {
         println!("**{format}**:\n");
         println!("| damage | files | untouched records | found, % | worst file, % | false | copies |");
         println!("|---|---|---|---|---|---|---|");

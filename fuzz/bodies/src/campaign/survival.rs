@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+use std::path::Path;
 
 use rovelog::{AnyLog, Bytes, ReadOptions, Record, RecoverOptions, Select, TopicId};
 
@@ -88,11 +89,18 @@ fn kind(subject: &Subject) -> &'static str {
     if subject.format == "rosbag" && is_old { "rosbag before V1.2" } else { subject.format }
 }
 
-/// Damages every undamaged log of at least `smallest` bytes with each operator and seed.
+/// Damages every undamaged log of at least `smallest` bytes with each operator and seed. Damaged logs
+/// are written to the folder `keep`, for other readers; their names have the untouched records, how
+/// many of them are found, and the number of false ones.
 ///
 /// # Panics
-/// Panics if a recovered log cannot be read.
-pub fn survival(subjects: &[Subject], seeds: u64, smallest: usize) -> BTreeMap<&'static str, Vec<Survival>> {
+/// Panics if a recovered log cannot be read, or a damaged one not written.
+pub fn survival(
+    subjects: &[Subject],
+    seeds: u64,
+    smallest: usize,
+    keep: Option<&Path>,
+) -> BTreeMap<&'static str, Vec<Survival>> {
     let mut results = BTreeMap::<_, Vec<Survival>>::new();
     let intact: Vec<_> = subjects.iter().filter(|subject| subject.bytes.len() >= smallest).collect();
     for (number, subject) in intact.iter().enumerate() {
@@ -113,7 +121,16 @@ pub fn survival(subjects: &[Subject], seeds: u64, smallest: usize) -> BTreeMap<&
                     .expect("an operator of pages");
                 let (damaged, first) = pages::joined(&subject.bytes, &pieces);
                 let name = format!("{} seed {seed}", subject.name);
-                row.add(operator, &places, &pages::own(&pieces), damaged, first, &strangers, name);
+                let kept = keep.map(|_| damaged.clone());
+                let own = pages::own(&pieces);
+                let counts = row.add(operator, &places, &own, damaged, first, &strangers, name);
+                if let (Some(folder), Some(damaged), Some([must, good, wrong])) = (keep, kept, counts) {
+                    let (damage, log) = (operator.name().replace(' ', "-"), &subject.name);
+                    let folder = folder.join(subject.format);
+                    let path = folder.join(format!("{damage}--{must}--{good}--{wrong}--{seed}--{log}"));
+                    std::fs::create_dir_all(folder).expect("a folder for damaged logs");
+                    std::fs::write(path, damaged).expect("a damaged log");
+                }
             }
         }
     }
@@ -121,7 +138,8 @@ pub fn survival(subjects: &[Subject], seeds: u64, smallest: usize) -> BTreeMap<&
 }
 
 impl Survival {
-    /// Counts one damaged log.
+    /// Counts one damaged log; returns its untouched records, those of them that are found, and its
+    /// false records, if any is untouched.
     #[expect(clippy::too_many_arguments, reason = "one caller, which has them all")]
     fn add(
         &mut self,
@@ -132,7 +150,7 @@ impl Survival {
         first: usize,
         strangers: &HashSet<Vec<u8>>,
         name: String,
-    ) {
+    ) -> Option<[u64; 3]> {
         // A copy as text touches everything, definitions too, so that no topic starts before it.
         let early: HashSet<TopicId> = places
             .iter()
@@ -154,6 +172,7 @@ impl Survival {
         let found = recovered(damaged).map(|log| count(&log)).unwrap_or_default();
         let must: u64 = untouched.values().sum();
         let good = untouched.iter().map(|(key, n)| (*n).min(found.get(*key).copied().unwrap_or(0))).sum();
+        let before = self.false_records;
         for (key, n) in &found {
             match all.get(key) {
                 Some(had) => self.copies += n.saturating_sub(*had),
@@ -162,7 +181,7 @@ impl Survival {
             }
         }
         if must == 0 {
-            return;
+            return None;
         }
         self.files += 1;
         self.untouched += must;
@@ -173,5 +192,6 @@ impl Survival {
         if self.worst.as_ref().is_none_or(worse) {
             self.worst = Some((good, must, name));
         }
+        Some([must, good, self.false_records - before])
     }
 }
