@@ -17,14 +17,13 @@ import signal
 import sys
 import warnings
 
-import numpy as np
-
 # A damaged log may keep a reader busy for ever.
 SECONDS = 60
 
 
 def pyulog(path):
     """Rows by topic, instance and bytes of all fields, the time among them."""
+    import numpy as np
     from pyulog import ULog
 
     with contextlib.redirect_stdout(io.StringIO()):
@@ -37,6 +36,7 @@ def pyulog(path):
 
 def rocketlogger(path):
     """Rows of values."""
+    import numpy as np
     from rocketlogger.data import RocketLoggerData
 
     with warnings.catch_warnings():
