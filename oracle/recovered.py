@@ -51,17 +51,19 @@ READERS = {"ulog": ulog, "rld": rld, "rosbag": rosbag}
 
 # Words of a damage or of a verdict, and why a reader may say otherwise (rules of docs/formats/*.md).
 INTENDED = [
-    ("a-stretch-twice: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
+    ("a-range-repeated: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
     ("another-log-spliced-in: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
     ("another-log-spliced-in: ValueError: pyulog calls it corrupt", "pyulog knows one meaning of a format's name"),
-    ("a-stretch-twice: ValueError: pyulog calls it corrupt", "pyulog calls types of messages that it does not know corrupt"),
+    ("a-range-repeated: ValueError: pyulog calls it corrupt", "pyulog calls types of messages that it does not know corrupt"),
     ("KeyError: 'timestamp'", "pyulog takes no topic whose timestamp lost its name"),
     ("RocketLoggerDataWarning: Skipping incomplete data block", "rocketlogger leaves out a last block that is short (D14)"),
     ("first UnicodeDecodeError", "text that is no UTF-8 or ASCII: python3-rosbag (B17) and rocketlogger (D4) refuse the log"),
     ("1-to-5-bits-flipped--extremes.rld", "a channel's unit was damaged to one of the other kind, which rocketlogger takes for another size of row"),
-    ("two-stretches-exchanged--clock-step.rld", "channels were exchanged with others of another kind, likewise"),
-    ("a-stretch-zeroed--stamps-garbage.rld", "channels were zeroed: rocketlogger has no values of no bytes"),
+    ("two-ranges-swapped--clock-step.rld", "channels were exchanged with others of another kind, likewise"),
+    ("a-range-zeroed--stamps-garbage.rld", "channels were zeroed: rocketlogger has no values of no bytes"),
     ("KeyError: 'Undefined channel unit", "a unit that the damage made unknown (D3)"),
+    ("file magic mismatch 0x25524c42", "the first sector is that of a log of version 1, which rocketlogger does not open"),
+    ("comment length unaligned", "the length of the comment is that of the damaged header, and rocketlogger expects words of 4 bytes"),
 ]
 
 
