@@ -84,6 +84,8 @@ pub(crate) struct Follower {
     /// Rows before it, as the header counts.
     before: u64,
     aligned: Aligned,
+    /// The times of the first block that is read.
+    first: Option<BlockTimes>,
     /// The last block whose times are known to be those of a block.
     known: Option<Known>,
     /// Places that may still be searched.
@@ -123,6 +125,7 @@ impl Follower {
             at,
             before: 0,
             aligned: Aligned::from(at),
+            first: None,
             known: None,
             budget: BUDGET.0,
             searched: 0,
@@ -159,6 +162,7 @@ impl Follower {
         let at = self.at;
         let bytes = window.end() - at - BLOCK_TIMES_LEN;
         let rows = if window.eof { rows.min(bytes / self.row) } else { rows };
+        self.first = self.first.or(window.view::<BlockTimes>(at)?.copied());
         self.at += self.block;
         self.before += self.block_rows;
         self.earn(self.block);
@@ -206,6 +210,13 @@ impl Follower {
             return Ok(None);
         }
         let Some(resumed) = self.search(window, own, period)? else { return Ok(None) };
+        // Of a recovered log whose second block does not follow the first, the rows may be read with an
+        // extra word (D28).
+        let is_second = self.before - self.aligned.left_out == self.block_rows;
+        let first = self.first.filter(|first| is_second && is_plausible(first));
+        if first.is_some_and(|first| !follows(&first, &resumed.times)) {
+            return Ok(None);
+        }
         let blocks = resumed.number - number;
         self.know(resumed);
         Ok(Some(LeftOut {
