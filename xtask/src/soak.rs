@@ -1,9 +1,11 @@
-//! `cargo xtask soak`: memory and open files of one process that reads thousands of logs.
+//! `cargo xtask soak`: memory and open files of processes that read thousands of logs.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -14,12 +16,30 @@ use crate::{damage, place, root};
 /// Numbers of logs. Each is a link to a log of the corpus, so that content is the same in all sizes.
 const LOGS: [usize; 3] = [1000, 5000, 10_000];
 
-/// Commands over a folder of logs.
-const COMMANDS: &[(&str, &[&str])] = &[
-    ("`info -f csv`", &["info", "-f", "csv"]),
-    ("`info -f ndjson`", &["info", "-f", "ndjson"]),
-    ("`check -f json`", &["check", "-f", "json"]),
+/// How the logs are read.
+enum Reads {
+    /// By one process, with these arguments and the folder of the logs.
+    Command(&'static [&'static str]),
+    /// By one process after the other, each of [`BATCH`] logs.
+    Batches(&'static [&'static str]),
+    /// By a server that is asked for the page of each log.
+    Pages,
+}
+
+/// Logs of each process of [`Reads::Batches`].
+const BATCH: usize = 100;
+
+const READS: &[(&str, Reads)] = &[
+    ("`info -f csv`", Reads::Command(&["info", "-f", "csv"])),
+    ("`info -f ndjson`", Reads::Command(&["info", "-f", "ndjson"])),
+    ("`info`, 100 logs in each process", Reads::Batches(&["info", "-f", "csv"])),
+    ("`check -f json`", Reads::Command(&["check", "-f", "json"])),
+    ("`export --to mcap`", Reads::Command(&["export", "--to", "mcap", "--force", "-q", "-o", OUTPUT])),
+    ("`view`, every log shown", Reads::Pages),
 ];
+
+/// Folder of what is exported.
+const OUTPUT: &str = "exported";
 
 /// Memory may grow by this part from the fewest logs to ten times as many.
 const GROWTH: f64 = 1.5;
@@ -38,11 +58,12 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let mut table =
         "| command | logs | seconds | memory, MB | open files |\n|---|---|---|---|---|\n".to_owned();
     let mut failed = Vec::new();
-    for (name, args) in COMMANDS {
+    for (name, reads) in READS {
         let mut first: Option<Figures> = None;
         for logs in LOGS.map(|logs| logs * factor) {
             let links = links(&folder, logs)?;
-            let figures = run(Command::new(&binary).args(*args).arg(&links), &folder)?;
+            let figures = reads.measured(&binary, &links, &folder)?;
+            println!("{name}: {logs} logs: {figures:?}");
             let Figures { seconds, megabytes, files } = figures;
             writeln!(table, "| {name} | {logs} | {seconds:.1} | {megabytes:.0} | {files} |")?;
             let first = first.get_or_insert(figures);
@@ -83,18 +104,51 @@ fn links(folder: &Path, logs: usize) -> Result<PathBuf> {
     Ok(links)
 }
 
-/// Highest values of a process.
-#[derive(Clone, Copy)]
+/// Time of all processes, and highest values of any.
+#[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     seconds: f64,
     megabytes: f64,
     files: usize,
 }
 
+impl Reads {
+    /// Reads the logs in `links`; what is written goes to `folder`.
+    fn measured(&self, binary: &Path, links: &Path, folder: &Path) -> Result<Figures> {
+        let start = Instant::now();
+        let mut figures = Figures::default();
+        match self {
+            Self::Command(args) => run(Command::new(binary).args(*args).arg(links), folder, &mut figures)?,
+            Self::Batches(args) => {
+                let mut logs: Vec<_> =
+                    fs::read_dir(links)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+                logs.sort();
+                for batch in logs.chunks(BATCH) {
+                    run(Command::new(binary).args(*args).args(batch), folder, &mut figures)?;
+                }
+            }
+            Self::Pages => Server::start(binary, links)?.show_all(&mut figures)?,
+        }
+        figures.seconds = start.elapsed().as_secs_f64();
+        Ok(figures)
+    }
+}
+
+impl Figures {
+    /// Looks at a process; its highest memory stays known until it has ended.
+    fn look_at(&mut self, process: &Child) {
+        let folder = PathBuf::from(format!("/proc/{}", process.id()));
+        let text = fs::read_to_string(folder.join("status")).unwrap_or_default();
+        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = peak.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+        self.megabytes = self.megabytes.max(kilobytes.unwrap_or(0.0) / 1e3);
+        self.files = self.files.max(fs::read_dir(folder.join("fd")).map_or(0, Iterator::count));
+    }
+}
+
 /// Runs a command and looks at its process until it ends. Damaged logs are part of the corpus, so that
 /// any exit code but that of a signal will do.
-fn run(command: &mut Command, folder: &Path) -> Result<Figures> {
-    let start = Instant::now();
+fn run(command: &mut Command, folder: &Path, figures: &mut Figures) -> Result<()> {
     let errors = File::create(folder.join("errors"))?;
     let mut child = command
         .current_dir(folder)
@@ -102,21 +156,79 @@ fn run(command: &mut Command, folder: &Path) -> Result<Figures> {
         .stderr(errors)
         .spawn()
         .context("starting rovelog")?;
-    let process = PathBuf::from(format!("/proc/{}", child.id()));
-    let (mut kilobytes, mut files) = (0, 0);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        let text = fs::read_to_string(process.join("status")).unwrap_or_default();
-        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak = peak.and_then(|text| text.trim().strip_suffix(" kB")?.parse().ok());
-        kilobytes = peak.unwrap_or(0).max(kilobytes);
-        let open = fs::read_dir(process.join("fd")).map_or(0, Iterator::count);
-        files = open.max(files);
+        figures.look_at(&child);
         std::thread::sleep(Duration::from_millis(5));
     };
     ensure!(status.code().is_some(), "rovelog ended with {status}");
-    ensure!(kilobytes > 0, "this system does not tell the memory of a process");
-    Ok(Figures { seconds: start.elapsed().as_secs_f64(), megabytes: f64::from(kilobytes) / 1e3, files })
+    ensure!(figures.megabytes > 0.0, "this system does not tell the memory of a process");
+    Ok(())
+}
+
+/// `rovelog view`, until it is dropped.
+struct Server {
+    process: Child,
+    /// Host and port.
+    host: String,
+    /// First part of the path of each request.
+    token: String,
+    _output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(binary: &Path, links: &Path) -> Result<Self> {
+        let mut process = Command::new(binary)
+            .args(["view", "--no-open"])
+            .arg(links)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("starting rovelog view")?;
+        let mut output = BufReader::new(process.stdout.take().context("it is piped")?);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        let address = line.split_whitespace().find_map(|word| word.strip_prefix("http://"));
+        let Some((host, token)) = address.and_then(|address| address.split_once('/')) else {
+            process.kill()?;
+            bail!("rovelog view printed no address: {line}");
+        };
+        let (host, token) = (host.to_owned(), token.trim_end_matches('/').to_owned());
+        Ok(Self { process, host, token, _output: output })
+    }
+
+    /// Asks for the row of each log in the list, and for its page.
+    fn show_all(&self, figures: &mut Figures) -> Result<()> {
+        let list: serde_json::Value = serde_json::from_str(&self.get("logs")?)?;
+        let logs = list["logs"].as_array().context("a list of logs")?.len();
+        let mut shown = 0;
+        for log in 0..logs {
+            self.get(&format!("logs/{log}/row"))?;
+            shown += u32::from(self.get(&format!("logs/{log}"))?.contains("topics"));
+            figures.look_at(&self.process);
+        }
+        ensure!(shown > 0, "no log could be shown");
+        Ok(())
+    }
+
+    /// Returns the body of an answer; a log that cannot be opened has one too.
+    fn get(&self, path: &str) -> Result<String> {
+        let mut stream = TcpStream::connect(&self.host)?;
+        let (host, token) = (&self.host, &self.token);
+        write!(stream, "GET /{token}/{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("an answer has a header")?;
+        Ok(body.to_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It ends by a signal only; where it has ended, there is nothing to end.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }

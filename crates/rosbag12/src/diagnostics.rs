@@ -94,6 +94,8 @@ rovelog_core::rules! {
         "an index in front of further chunks, as appending to a bag leaves it"
     INDEX_LENGTH "W-BAG-136" "index_length" Note
         "index data of another length than their count says, as recorders of before September 2010 wrote them, or version"
+    CONNECTION_DAMAGED "W-BAG-137" "connection_damaged" Note
+        "a connection whose data are no fields, or lack its type, md5 sum or definition"
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Chunks that all overlap in time come in time order, and memory stays bounded.
 
+use std::sync::{Mutex, PoisonError};
+
 use peak_alloc::PeakAlloc;
 use rosbag12::v2::wire::ConnectionHeader;
 use rosbag12::v2::{Compression, Totals, Writer};
@@ -43,6 +45,9 @@ fn interleaved(compression: Compression, bytes: usize) -> Vec<u8> {
 
 /// Reads such a bag; at most so many bytes of memory are allowed.
 fn check(compression: Compression, bytes: usize, most: usize) {
+    // Memory is that of the program: tests of it run one at a time.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bag = interleaved(compression, bytes);
     let mut options = BagOptions::default();
     options.read.limits.unpacked = 64 << 20;

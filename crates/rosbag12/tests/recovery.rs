@@ -28,6 +28,8 @@ fn recovered_bags_are_sound_and_accounted_for() {
             again.sections().iter().all(|s| matches!(s.index, IndexState::Exact | IndexState::Empty)),
             "{name}"
         );
+        let counts = again.diagnostics().counts();
+        assert!(!counts.contains_key("W-BAG-137"), "{name}: other readers refuse such a connection");
         let (_, twice) = recover(&again);
         assert!(twice.unchanged, "{name}: not sound enough to be copied");
         let size: u64 = bag.ledger().iter().map(|(_, range)| range.end - range.start).sum();

@@ -15,7 +15,7 @@ use crate::reader::BagReader;
 use crate::sections::IndexState;
 use crate::tables::text_of;
 use crate::v2::wire::ConnectionHeader;
-use crate::v2::{Compression, Totals, Writer};
+use crate::v2::{Compression, Origin, Totals, Writer};
 use crate::version::Version;
 
 /// Lost messages that a report names; all are counted.
@@ -28,7 +28,7 @@ type Sink<'a> = dyn FnMut(usize, &Record<'_>) -> Result<(), BagError> + 'a;
 type Each<'a> = dyn Fn(&mut Sink<'_>) -> Result<(), BagError> + 'a;
 
 /// Topic and data of a connection without messages.
-type Unused<'a> = (&'a [u8], &'a [u8]);
+type Unused<'a> = (&'a [u8], Vec<u8>);
 
 /// What was written.
 struct Written {
@@ -122,19 +122,35 @@ impl BagReader {
     fn declaration(&self, record: &Record<'_>) -> (Vec<u8>, Vec<u8>) {
         let origin = (record.origin() as usize).checked_sub(1);
         match origin.and_then(|number| self.scanner.chunked().origins.get(number)) {
-            Some(origin) if origin.is_known => (origin.topic.to_vec(), origin.data.to_vec()),
+            Some(origin) if origin.is_known => (origin.topic.to_vec(), self.data_of(origin)),
             _ => {
                 let topic = record.topic.name.as_bytes();
-                let unknown = ConnectionHeader {
-                    topic: Some(topic),
-                    ty: Some(b"*"),
-                    md5sum: Some(b"*"),
-                    message_definition: Some(b""),
-                    ..ConnectionHeader::default()
-                };
-                (topic.to_vec(), unknown.to_data())
+                (topic.to_vec(), ConnectionHeader::unknown(topic).to_data())
             }
         }
+    }
+
+    /// Returns the data of a connection; where they are damaged, those that the index has, or what can
+    /// be read of them, so that other readers do not refuse the bag.
+    fn data_of(&self, origin: &Origin) -> Vec<u8> {
+        if origin.is_whole() {
+            return origin.data.to_vec();
+        }
+        let state = self.scanner.chunked();
+        let by_index = state.ids[origin.section as usize].get(origin.id);
+        let by_index = by_index.map(|number| &state.origins[number as usize]);
+        if let Some(whole) = by_index.filter(|other| other.topic == origin.topic && other.is_whole()) {
+            return whole.data.to_vec();
+        }
+        let unknown = ConnectionHeader::unknown(&origin.topic);
+        let Some(said) = ConnectionHeader::read(&origin.data) else { return unknown.to_data() };
+        let missing = ConnectionHeader {
+            ty: unknown.ty.filter(|_| said.ty.is_none()),
+            md5sum: unknown.md5sum.filter(|_| said.md5sum.is_none()),
+            message_definition: unknown.message_definition.filter(|_| said.message_definition.is_none()),
+            ..ConnectionHeader::default()
+        };
+        [&*origin.data, &missing.to_data()].concat()
     }
 
     /// Returns whether a bag of V2.0 is as a recorder leaves it.
@@ -148,6 +164,7 @@ impl BagReader {
             &rules::OLD_INDEX,
             &rules::INDEX_LENGTH,
             &rules::INDEX_POS_WRONG,
+            &rules::CONNECTION_DAMAGED,
         ];
         let counts = self.diagnostics().counts();
         self.info().lost.losses == 0
@@ -166,7 +183,7 @@ impl BagReader {
     fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
         let origins = &self.scanner.chunked().origins;
         let unused = origins.iter().filter(|origin| origin.is_known && origin.count == 0);
-        let unused: Vec<Unused<'_>> = unused.map(|origin| (&*origin.topic, &*origin.data)).collect();
+        let unused: Vec<Unused<'_>> = unused.map(|origin| (&*origin.topic, self.data_of(origin))).collect();
         write(&[self], &unused, out, &|sink| {
             self.records_in_file_order().try_for_each(|record| sink(0, &record))
         })

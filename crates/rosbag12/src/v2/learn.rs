@@ -102,7 +102,14 @@ impl Scanner {
         let Some(state) = self.v2.as_deref() else { return };
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
         for origin in state.origins.iter().filter(|origin| origin.is_known) {
-            let said = ConnectionHeader::read(&origin.data).unwrap_or_default();
+            let said = ConnectionHeader::read(&origin.data);
+            if !said.as_ref().is_some_and(ConnectionHeader::is_whole) {
+                self.diagnostics.push(&rules::CONNECTION_DAMAGED, origin.at..origin.at + 1, || {
+                    let what = if said.is_some() { "lack fields" } else { "are no fields" };
+                    format!("the data of connection {} of {} {what}", origin.id, text_of(&origin.topic))
+                });
+            }
+            let said = said.unwrap_or_default();
             if let Some(named) = said.topic.filter(|named| **named != *origin.topic) {
                 self.diagnostics.push(&rules::OTHER_TOPIC, origin.at..origin.at + 1, || {
                     format!("{}: the publisher named it {}", text_of(&origin.topic), text_of(named))

@@ -22,7 +22,7 @@ mod writer;
 
 #[cfg(feature = "arrow")]
 pub(crate) use pass::Pass;
-pub(crate) use state::State;
+pub(crate) use state::{Origin, State};
 pub(crate) use stream::{Arrived, At, Streamed};
 pub use unpack::Compression;
 pub use writer::{Totals, Writer};

@@ -10,7 +10,7 @@ use rovelog_core::{Detail, Value};
 use super::buffer::Ending;
 use super::scan::{Extent, Length};
 use super::unpack::Compression;
-use super::wire::{IndexEntry, Stamp};
+use super::wire::{ConnectionHeader, IndexEntry, Stamp};
 use crate::tables::Tally;
 use crate::tables::{Publisher, usize_of};
 
@@ -73,6 +73,13 @@ pub(crate) struct Origin {
     pub(crate) named: u64,
     /// Whether the index data of a chunk name others than it has.
     pub(crate) differs: bool,
+}
+
+impl Origin {
+    /// Returns whether its data are what other readers accept.
+    pub(crate) fn is_whole(&self) -> bool {
+        ConnectionHeader::read(&self.data).is_some_and(|said| said.is_whole())
+    }
 }
 
 /// The index data of one connection behind a chunk.

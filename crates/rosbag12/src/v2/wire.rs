@@ -129,6 +129,23 @@ impl<'a> ConnectionHeader<'a> {
         })
     }
 
+    /// Returns the header of a connection of which no more is known than its topic: `*` matches any
+    /// type.
+    pub(crate) fn unknown(topic: &'a [u8]) -> Self {
+        Self {
+            topic: Some(topic),
+            ty: Some(b"*"),
+            md5sum: Some(b"*"),
+            message_definition: Some(b""),
+            ..Self::default()
+        }
+    }
+
+    /// Returns whether it has the fields without which other readers refuse a bag.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.ty.is_some() && self.md5sum.is_some() && self.message_definition.is_some()
+    }
+
     /// Returns the data as they are stored, fields in the byte order of their names.
     ///
     /// # Panics

@@ -53,6 +53,21 @@ cases! {
         let conn = talker().with("tcp_nodelay", b"1").with("persistent", b"0");
         Bag::recorder().put(Content::new().connect(&conn).talk(&conn, 0..3).plain()).close()
     };
+    "v2.0+connection-damaged" [K25] "the data of its record are no fields" => {
+        let id = 0_u32.to_le_bytes();
+        let record = record(&[("conn", &id), ("op", &[7]), ("topic", b"/chatter")], &[0x0a; 40]);
+        let conn = Conn::of(0, &Topic::undefined("/chatter", "", "*", "")).written(record);
+        let content = Content::new().note("connection_damaged").connect(&conn).note("no_definition");
+        Bag::recorder().put((0..3).fold(content, |content, i| content.raw(&conn, stamp(i), &[1, 2])).plain()).close()
+    };
+    "v2.0+connection-of-fewer-fields" [K25] "neither md5 sum nor definition" => {
+        let (topic, id) = (Topic::undefined("/chatter", "my_msgs/Own", "*", ""), 0_u32.to_le_bytes());
+        let data = fields(&[("topic", b"/chatter"), ("type", b"my_msgs/Own")]);
+        let record = record(&[("conn", &id), ("op", &[7]), ("topic", b"/chatter")], &data);
+        let conn = Conn::of(0, &topic).written(record);
+        let content = Content::new().note("connection_damaged").connect(&conn).note("no_definition");
+        Bag::recorder().put((0..3).fold(content, |content, i| content.raw(&conn, stamp(i), &[1, 2])).plain()).close()
+    };
     "v2.0+second-type" [K6 B25] "a topic with messages of two types" => {
         let number = Topic::new("/chatter", "std_msgs/Int32", "da5909fbe378aeaf85e547e830cc1bb7", "int32 data\n");
         let conn = Conn::of(1, &number.shown("/chatter#2"));
