@@ -27,12 +27,12 @@ enum Reads {
 }
 
 /// Logs of each process of [`Reads::Batches`].
-const BATCH: usize = 100;
+const BATCH: usize = 1000;
 
 const READS: &[(&str, Reads)] = &[
     ("`info -f csv`", Reads::Command(&["info", "-f", "csv"])),
     ("`info -f ndjson`", Reads::Command(&["info", "-f", "ndjson"])),
-    ("`info`, 100 logs in each process", Reads::Batches(&["info", "-f", "csv"])),
+    ("`info`, 1000 logs in each process", Reads::Batches(&["info", "-f", "csv"])),
     ("`check -f json`", Reads::Command(&["check", "-f", "json"])),
     ("`export --to mcap`", Reads::Command(&["export", "--to", "mcap", "--force", "-q", "-o", OUTPUT])),
     ("`view`, every log shown", Reads::Pages),
