@@ -8,6 +8,8 @@ mod inner;
 mod learn;
 #[cfg(feature = "compressed")]
 mod lz4;
+#[cfg(test)]
+mod made;
 mod open;
 mod order;
 pub(crate) mod partial;
