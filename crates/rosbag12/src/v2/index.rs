@@ -305,6 +305,3 @@ impl Scanner {
         Some(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -391,6 +391,3 @@ impl<'a> Iterator for Inner<'a> {
         (self.at < self.data.len()).then(|| self.item().expect("all bytes are at hand"))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,8 +8,6 @@ mod inner;
 mod learn;
 #[cfg(feature = "compressed")]
 mod lz4;
-#[cfg(test)]
-mod made;
 mod open;
 mod order;
 pub(crate) mod partial;
@@ -18,6 +16,8 @@ mod probe;
 mod scan;
 mod state;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod unpack;
 pub mod wire;
 mod writer;

@@ -314,6 +314,3 @@ fn lost(window: Window<'_>, at: u64, from: u64, cut: bool) -> Result<Step, NeedM
     let rule = if next.is_none() && cut { &rules::CUT } else { &rules::LOST };
     Ok(Step::Lost { at, end: next.unwrap_or(limit), rule })
 }
-
-#[cfg(test)]
-mod tests;

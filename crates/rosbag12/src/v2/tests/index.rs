@@ -2,13 +2,16 @@
 
 use rovelog_core::{LogReader as _, Select};
 
-use super::super::made::{Bag, Part, chunk, chunk_info, connection, message, unknown};
+use super::made::{Bag, Part, chunk, chunk_info, connection, message, unknown};
 use crate::{BagOptions, BagReader, IndexState};
+
+/// What the index says of a topic: its name, entries and messages, and whether they are the same.
+type Topic = (String, u64, u64, bool);
 
 /// Opens a bag by its index, where that agrees with itself, or by all that is in it.
 fn open(bytes: Vec<u8>, by_index: bool) -> BagReader {
-    let mut options = BagOptions::default();
-    options.indexed_from = if by_index { 0 } else { u64::MAX };
+    let indexed_from = if by_index { 0 } else { u64::MAX };
+    let options = BagOptions { indexed_from, ..BagOptions::default() };
     BagReader::new(bytes.into(), &options).unwrap()
 }
 
@@ -25,9 +28,8 @@ fn recorded() -> Bag {
     Bag::of(&connections, vec![first, second])
 }
 
-/// How the index agrees, and what it says of each topic: entries, messages, whether they are the
-/// same.
-fn index_of(bytes: Vec<u8>) -> Vec<(IndexState, Vec<(String, u64, u64, bool)>)> {
+/// How the index of each bag of a file agrees.
+fn index_of(bytes: Vec<u8>) -> Vec<(IndexState, Vec<Topic>)> {
     let bag = open(bytes, false);
     let sections = bag.sections().iter().map(|section| {
         let topics = section.index_topics.iter().map(|topic| {
@@ -40,16 +42,16 @@ fn index_of(bytes: Vec<u8>) -> Vec<(IndexState, Vec<(String, u64, u64, bool)>)> 
 }
 
 /// The one section of a bag.
-fn index_of_bag(bag: &Bag) -> (IndexState, Vec<(String, u64, u64, bool)>) {
+fn index_of_bag(bag: &Bag) -> (IndexState, Vec<Topic>) {
     let [section] = index_of(bag.bytes()).try_into().unwrap();
     section
 }
 
-fn topic(name: &str, entries: u64, in_scan: u64, exact: bool) -> (String, u64, u64, bool) {
+fn topic(name: &str, entries: u64, in_scan: u64, exact: bool) -> Topic {
     (name.to_owned(), entries, in_scan, exact)
 }
 
-fn all_exact() -> Vec<(String, u64, u64, bool)> {
+fn all_exact() -> Vec<Topic> {
     let counts = [("/a", 5), ("/latched", 2), ("/single", 1), ("/zero", 2)];
     counts.into_iter().map(|(name, count)| topic(name, count, count, true)).collect()
 }
@@ -185,7 +187,7 @@ fn an_index_that_agrees_with_all_chunks_is_exact() {
 
 #[test]
 fn topics_whose_index_data_differ_are_told_from_the_others() {
-    let with = |changed: [(String, u64, u64, bool); 1]| {
+    let with = |changed: [Topic; 1]| {
         let mut topics = all_exact();
         let place = topics.iter().position(|topic| topic.0 == changed[0].0).unwrap();
         topics[place] = changed.into_iter().next().unwrap();

@@ -2,8 +2,9 @@
 
 use rovelog_testing::Random;
 
-use super::super::made::{connection, entries_of, message, unknown};
-use super::*;
+use super::made::{connection, entries_of, message, unknown};
+use crate::v2::inner::{Hints, Inner, Item};
+use crate::v2::state::IndexRange;
 
 /// What a scan has found: kind, place, and the end, the connection or the op.
 type Seen = (&'static str, usize, usize);
@@ -39,8 +40,8 @@ fn laid(records: &[Vec<u8>]) -> (Vec<usize>, Vec<u8>) {
     (starts.collect(), records.concat())
 }
 
-/// Scans a chunk of which index data name messages by connection and place: as the reader does,
-/// and item by item.
+/// Scans a chunk of which index data name messages by connection and place: as the reader does, and
+/// item by item as a pipe does.
 fn scan(data: &[u8], named: &[(u32, usize)], claimed: u64) -> Vec<Seen> {
     let mut index: Vec<IndexRange> = Vec::new();
     let mut file = Vec::new();
@@ -50,8 +51,8 @@ fn scan(data: &[u8], named: &[(u32, usize)], claimed: u64) -> Vec<Seen> {
         index.push(IndexRange { conn: *conn, data_at, end: file.len() as u64 });
     }
     let scan = |at_once: bool| {
-        let mut inner = Inner::new(data, Hints::new(&index, &file), claimed, None);
-        let mut seen: Vec<Seen> = Vec::new();
+        let begin = || Inner::new(data, Hints::new(&index, &file), claimed, None);
+        let (mut inner, mut seen) = (begin(), Vec::<Seen>::new());
         loop {
             if at_once {
                 inner.messages(|message| seen.push(("message", message.at, message.end)));
@@ -64,6 +65,10 @@ fn scan(data: &[u8], named: &[(u32, usize)], claimed: u64) -> Vec<Seen> {
                 Item::Lost { at, end } => ("lost", at, end),
                 Item::Tail { at } => ("tail", at, data.len()),
             });
+            // A pipe has no index data, and starts again behind each item.
+            if !at_once && named.is_empty() {
+                inner = begin().at(inner.place());
+            }
         }
     };
     let seen = scan(true);
@@ -114,6 +119,8 @@ fn behind_a_damaged_header_the_next_record_counts() {
     check(&[broken(0, b"xx"), of(0, 1), of(0, 2)], &[], 0, &["lost", "message", "message"]);
     check(&[of(0, 1), broken(0, b"xx"), of(0, 2)], &[], 0, &["message", "lost", "message"]);
     check(&[of(0, 1), broken(0, b"xx")], &[], 0, &["message", "lost"]);
+    let records = [broken(0, b"xx"), of(0, 1), of(0, 2), of(0, 3), of(0, 4)];
+    check(&records, &[], 0, &["lost", "message", "message", "message", "message"]);
     check(&[vec![38, 0, 0]], &[], 0, &["tail"]);
     check(&[of(0, 1), of(0, 1)[..30].to_vec()], &[], 0, &["message", "tail"]);
 }
@@ -185,8 +192,10 @@ fn behind_damage_records_go_on_where_the_index_says() {
 #[test]
 fn records_inside_of_a_damaged_message_are_not_those_of_the_chunk() {
     let named = [(0, 0), (0, 1), (0, 2), (0, 3)];
-    let records = [of(0, 1), broken(0, &of(0, 5)), of(0, 2), of(0, 3)];
-    check(&records, &named, 0, &["message", "lost", "message", "message"]);
+    for damaged in [broken(0, &of(0, 5)), longer(0, &of(0, 5), 50 + 7)] {
+        let records = [of(0, 1), damaged, of(0, 0), of(0, 3)];
+        check(&records, &named, 0, &["message", "lost", "message", "message"]);
+    }
 }
 
 /// The index data of a connection may be lost.

@@ -1,8 +1,10 @@
 //! Bags with damage between and around chunks.
 
-use super::super::made::{chunk, chunk_info, connection, data_len_of, index_data, message, unknown};
-use super::super::wire::{VERSION_LINE, bag_header_record};
-use super::*;
+use rovelog_core::scan::{NeedMore, Scan as _, Window};
+
+use super::made::{chunk, chunk_info, connection, data_len_of, index_data, message, unknown};
+use crate::v2::scan::{Length, Step, TopScan};
+use crate::v2::wire::{VERSION_LINE, bag_header_record};
 
 /// What a scan has found: kind, start and end.
 type Seen = (&'static str, u64, u64);
@@ -70,10 +72,10 @@ fn check(parts: &[&[u8]], want: &[&'static str]) {
     let mut seen = Vec::new();
     while let Some(found) = kind_of(scan.step(Window::whole(&bytes)).unwrap()) {
         seen.push(found);
+        assert_eq!(scan.needed_from(), found.2);
         assert!(seen.len() <= bytes.len(), "{seen:?}");
     }
     assert_eq!(seen, expected);
-    // The records of a lost chunk end in a pipe where more of it must be read.
     assert_eq!(piped(&bytes), expected);
 }
 

@@ -3,7 +3,7 @@
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes as _;
 
-use super::wire::{
+use crate::v2::wire::{
     self, ChunkInfo, ConnectionCount, ConnectionHeader, Header, IndexData, IndexEntry, Stamp, VER,
     VERSION_LINE,
 };
@@ -80,13 +80,16 @@ pub(super) fn chunk_info(at: u64, span: (u32, u32), counts: &[(u32, u32)]) -> Ve
     record(&Header::ChunkInfo(header), &data)
 }
 
+/// Times and places, or connections and counts.
+type Pairs = Vec<(u32, u32)>;
+
 /// A chunk, and what the index says of it.
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) chunk: Vec<u8>,
-    pub(super) index: Vec<(u32, Vec<(u32, u32)>)>,
+    pub(super) index: Vec<(u32, Pairs)>,
     /// `None` of a chunk without chunk info.
-    pub(super) info: Option<((u32, u32), Vec<(u32, u32)>)>,
+    pub(super) info: Option<((u32, u32), Pairs)>,
 }
 
 impl Part {
@@ -135,10 +138,10 @@ impl Bag {
                 let info = info.as_ref().map(|(span, counts)| chunk_info(bytes.len() as u64, *span, counts));
                 infos.extend(info);
                 bytes.extend(chunk);
-                index.iter().for_each(|(conn, entries)| bytes.extend(index_data(*conn, entries)));
+                bytes.extend(index.iter().flat_map(|(conn, entries)| index_data(*conn, entries)));
             }
             let index_pos = bytes.len() as u64;
-            self.connections.iter().for_each(|(conn, topic)| bytes.extend(connection(*conn, topic)));
+            bytes.extend(self.connections.iter().flat_map(|(conn, topic)| connection(*conn, topic)));
             bytes.extend(infos.concat());
             bytes.extend(&self.behind);
             (bytes, index_pos)
