@@ -3,6 +3,7 @@
 use rovelog_core::scan::{NeedMore, Scan as _, Window};
 
 use super::made::{chunk, chunk_info, connection, data_len_of, index_data, message, unknown};
+use crate::diagnostics as rules;
 use crate::v2::scan::{Length, Step, TopScan};
 use crate::v2::wire::{VERSION_LINE, bag_header_record};
 
@@ -38,7 +39,7 @@ fn kind_of(step: Step) -> Option<Seen> {
     Some(match step {
         Step::Line { at, end } => ("line", at, end),
         Step::Record { at, end } => ("record", at, end),
-        Step::Lost { at, end, rule } => (rule.name, at, end),
+        Step::Lost { at, end, rule } => (if rule == &rules::CUT { "cut" } else { "lost" }, at, end),
         Step::Chunk(extent) => {
             let kind = match extent.length {
                 _ if extent.headless => "headless",
@@ -133,8 +134,8 @@ fn a_chunk_of_another_length_ends_where_its_records_do() {
     }
     // What follows is damaged, and the length right.
     let right = chunk("none", 149, &data);
-    check(&[&right, GARBAGE, &index()], &["stored", "gap", "record"]);
-    check(&[&right, GARBAGE], &["stored", "gap"]);
+    check(&[&right, GARBAGE, &index()], &["stored", "lost", "record"]);
+    check(&[&right, GARBAGE], &["stored", "lost"]);
 }
 
 /// The first byte of the next record is missing; the one before it would be in its place.
@@ -143,7 +144,7 @@ fn a_record_does_not_start_in_the_one_before() {
     let index = index();
     let data = [messages(), message(0, 4, &[b'x', index[0]])].concat();
     let whole = chunk("none", 0, &data);
-    check(&[&whole, &index[1..], &index], &["stored", "gap", "record"]);
+    check(&[&whole, &index[1..], &index], &["stored", "lost", "record"]);
 }
 
 #[test]
@@ -191,8 +192,8 @@ fn data_of_an_unknown_compression_end_at_the_next_record_of_the_file() {
     let of = |data_len: usize| chunk_claiming("zip", 9, &data, data_len);
     let (known, wrong) = (of(data.len()), of(data.len() + 5));
     check(&[&known, &index()], &["stored", "record"]);
-    check(&[&known, GARBAGE, &index()], &["stored", "gap", "record"]);
-    check(&[&known, GARBAGE], &["stored", "gap"]);
+    check(&[&known, GARBAGE, &index()], &["stored", "lost", "record"]);
+    check(&[&known, GARBAGE], &["stored", "lost"]);
     check(&[&wrong, &index(), VERSION_LINE], &["found", "record", "line"]);
     check(&[&wrong, VERSION_LINE], &["found", "line"]);
     check(&[&wrong], &["cut_chunk"]);
@@ -218,7 +219,7 @@ fn packed_data_tell_where_a_chunk_ends() {
         check(&[&chunk_claiming(name, 0, &[], 0), VERSION_LINE], &["unterminated", "line"]);
         // Damage behind it: as the header says.
         let wrong = chunk_claiming(name, 149, &data, data.len() + 5);
-        check(&[&wrong, &GARBAGE[..5], &GARBAGE[5..], &index()], &["stored", "", "gap", "record"]);
+        check(&[&wrong, &GARBAGE[..5], &GARBAGE[5..], &index()], &["stored", "", "lost", "record"]);
         // Its last bytes are missing.
         for missing in [9, 20, data.len() / 2] {
             let cut = &data[..data.len() - missing];
@@ -255,7 +256,7 @@ fn records_end_where_their_data_do() {
         let at = wrong.windows(6).position(|bytes| bytes == b"count=").unwrap() + 6;
         wrong[at] = count;
         check(&[&wrong, &index], &["record", "record"]);
-        check(&[&wrong[..head], &wrong[head..], GARBAGE, &index], &["gap", "", "", "record"]);
+        check(&[&wrong[..head], &wrong[head..], GARBAGE, &index], &["lost", "", "", "record"]);
     }
     let spaces = |said: usize, data: &[u8]| {
         let header = bag_header_record(1, 2, 3);
@@ -263,8 +264,8 @@ fn records_end_where_their_data_do() {
         claiming([&header[..head], data].concat(), head, said)
     };
     check(&[&spaces(50, &[b' '; 30]), &index], &["record", "record"]);
-    check(&[&spaces(30, &[b' '; 30]), GARBAGE, &index], &["record", "gap", "record"]);
-    check(&[&spaces(30, &[b'x'; 30]), GARBAGE, &index], &["gap", "", "record"]);
+    check(&[&spaces(30, &[b' '; 30]), GARBAGE, &index], &["record", "lost", "record"]);
+    check(&[&spaces(30, &[b'x'; 30]), GARBAGE, &index], &["lost", "", "record"]);
     check(&[&spaces(30, &[b'x'; 30]), &index], &["record", "record"]);
 }
 
@@ -273,14 +274,14 @@ fn records_end_where_their_data_do() {
 fn a_record_in_front_of_damage_counts_if_its_data_agree() {
     let info = chunk_info(13, (1, 3), &[(0, 3), (1, 3)]);
     for whole in [&index(), &connection(0, "/a"), &info] {
-        check(&[whole, GARBAGE, &index()], &["record", "gap", "record"]);
+        check(&[whole, GARBAGE, &index()], &["record", "lost", "record"]);
         let mut broken = whole.clone();
         broken.pop();
         let head = whole.len() - data_len_of(whole);
         let broken = claiming(broken, head, whole.len() - head - 1);
-        check(&[&broken, GARBAGE, &index()], &["gap", "", "record"]);
+        check(&[&broken, GARBAGE, &index()], &["lost", "", "record"]);
     }
-    check(&[&unknown(9, b"data"), GARBAGE, &index()], &["gap", "", "record"]);
+    check(&[&unknown(9, b"data"), GARBAGE, &index()], &["lost", "", "record"]);
 }
 
 #[test]
@@ -289,8 +290,8 @@ fn what_the_end_of_the_file_cuts_is_told_from_what_is_damaged() {
     check(&[&whole, &whole[..whole.len() - 1]], &["record", "cut"]);
     check(&[&whole, &whole[..20]], &["record", "cut"]);
     check(&[&whole, &whole[..3]], &["record", "cut"]);
-    check(&[&whole, GARBAGE], &["record", "gap"]);
+    check(&[&whole, GARBAGE], &["record", "lost"]);
     // Its length is damaged: whole records follow.
     let long = claiming(whole.clone(), whole.len() - data_len_of(&whole), 9999);
-    check(&[&long, &whole, &whole], &["gap", "record", "record"]);
+    check(&[&long, &whole, &whole], &["lost", "record", "record"]);
 }
