@@ -23,7 +23,6 @@ impl Scanner {
         for (number, section) in (0u32..).zip(&mut self.sections) {
             let chunks = || state.chunks.iter().filter(move |chunk| chunk.section == number);
             let infos = state.infos.iter().filter(|info| info.section == number).count();
-            let messages: u64 = chunks().map(|chunk| chunk.messages).sum();
             let mut why = Vec::new();
             let mut topics: Vec<IndexTopic> = Vec::new();
             for origin in state.origins.iter().filter(|o| o.section == number && o.count + o.named > 0) {
@@ -64,7 +63,7 @@ impl Scanner {
                 why.push(format!("the bag header says {} connections and {} chunks", said.0, said.1));
             }
             let pos = section.first_index_at.map(|at| at - section.offset);
-            if section.index_pos != pos && section.index_pos.is_some() {
+            if section.index_pos != pos {
                 why.push("its position in the bag header".to_owned());
             }
             if section.unusable {
@@ -75,7 +74,7 @@ impl Scanner {
                 IndexState::Encrypted
             } else if section.bag_header_at.is_none() {
                 IndexState::Absent
-            } else if messages == 0 && chunks().count() == 0 {
+            } else if chunks().count() == 0 {
                 IndexState::Empty
             } else if infos == 0 {
                 IndexState::Absent
@@ -133,9 +132,7 @@ impl Scanner {
                 }
             }
         }
-        if missing > 0 {
-            self.diagnostics.count_missing(missing);
-        }
+        self.diagnostics.count_missing(missing);
     }
 
     /// Reads the index of the bag alone, if it agrees with itself: records of the index section
@@ -158,7 +155,7 @@ impl Scanner {
         if unread.touches(&(index_pos..window.end())) {
             return None;
         }
-        if index_pos < found.end() || index_pos >= window.end() || self.line.crlf {
+        if self.line.crlf {
             return None;
         }
         self.take_record(window, first, found.end());
@@ -226,7 +223,7 @@ impl Scanner {
         let is_plain = compression == Some(Compression::None);
         // LZ4 makes at most 255 bytes of one.
         let is_too_much = compression == Some(Compression::Lz4) && size / 255 > data_len;
-        if end > window.end() || data_len == 0 || (is_plain && data_len != size) || is_too_much {
+        if data_len == 0 || (is_plain && data_len != size) || is_too_much {
             return None;
         }
         let (length, headless) = (Length::Stored, false);
@@ -266,7 +263,6 @@ impl Scanner {
         for (id, count) in &info.counts {
             let origin = state.ids[0].get(*id)?;
             state.origins[origin as usize].count += count;
-            state.origins[origin as usize].named += count;
             let connection = state.origins[origin as usize].connection;
             match counts.iter_mut().find(|(known, ..)| *known == connection) {
                 Some((.., known)) => *known += count,
@@ -300,8 +296,11 @@ impl Scanner {
         stats.last = last;
         stats.min = stats.min.min(first);
         stats.max = stats.max.max(last);
-        if first > 0 {
-            stats.min_above_0 = Some(stats.min_above_0.map_or(first, |min| min.min(first)));
+        // Simulations record messages of time 0 before their clock runs.
+        let above_0 = entries.partition_point(|entry| entry.time.nanos() == 0);
+        if let Some(entry) = entries.get(above_0) {
+            let time = entry.time.nanos();
+            stats.min_above_0 = Some(stats.min_above_0.map_or(time, |min| min.min(time)));
         }
         Some(())
     }

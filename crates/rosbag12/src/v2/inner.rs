@@ -90,7 +90,7 @@ pub(crate) struct Inner<'a> {
     data: &'a [u8],
     hints: Hints<'a>,
     template: Option<Template>,
-    /// Bytes that the chunk has by its header; `u64::MAX` where that does not say.
+    /// Bytes that the chunk has by its header; 0 if that does not say.
     claimed: u64,
     at: usize,
     /// By how much the records are behind the places that the index names: bytes that were added to
@@ -163,7 +163,7 @@ impl<'a> Inner<'a> {
         let data_at = usize_of(found.data_at);
         if found.end() > self.data.len() as u64 {
             // The chunk is cut as its header says, and so is the record.
-            if self.claimed != u64::MAX && found.end() <= self.claimed && self.hints.is_empty() {
+            if found.end() <= self.claimed && self.hints.is_empty() {
                 self.at = self.data.len();
                 return Ok(Item::Tail { at });
             }
@@ -221,7 +221,7 @@ impl<'a> Inner<'a> {
             if at > end && follows(self.window(), at)? {
                 return Ok(Some(usize_of(start)));
             }
-            search.next = at.clamp(start + 1, end.max(start + 1));
+            search.next = at.max(start + 1);
         }
         Ok(None)
     }
@@ -254,21 +254,17 @@ impl<'a> Inner<'a> {
     /// Returns whether the messages from `start` on follow each other as the index says, only at
     /// other places: bytes before them are missing or were added. Goes on with that shift.
     fn is_displaced(&mut self, start: u64) -> Result<bool, NeedMore> {
-        // Damage at every message must not cost a search among all of them each time.
-        if self.looked_at > 16 * self.hints.all().len() {
-            return Ok(false);
-        }
         // The index data of a connection may be lost: the first message that has some.
         let mut start = start;
         let conn = loop {
+            if self.has_searched_enough() {
+                return Ok(false);
+            }
             let Some((conn, end)) = self.message_at(start)? else { return Ok(false) };
             if self.hints.name(conn) {
                 break conn;
             }
             self.looked_at += 1;
-            if self.looked_at > 16 * self.hints.all().len() {
-                return Ok(false);
-            }
             start = end;
         };
         let mut shifts = Vec::new();
@@ -290,6 +286,11 @@ impl<'a> Inner<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// Damage at every message must not cost a search among all places of the index each time.
+    fn has_searched_enough(&self) -> bool {
+        self.looked_at > 16 * self.hints.all().len()
     }
 
     /// Returns whether messages follow each other from `start` on as the index says, with this
@@ -323,11 +324,8 @@ impl<'a> Inner<'a> {
         while let Some(start) = search.run_to(window, limit as u64, starts)? {
             if self.hints.is_empty() || self.leads(start, hinted)? {
                 // Behind a record that most likely the end cuts only what is sure to be none of its payload counts.
-                if !cut || hinted.is_some() || !self.hints.is_empty() {
+                if !cut || !self.hints.is_empty() || self.leads_to_end(start)? {
                     return Ok(self.lose(usize_of(start)));
-                }
-                if let Some(found) = self.beyond(start)? {
-                    return Ok(self.lose(found));
                 }
                 break;
             }
@@ -368,20 +366,17 @@ impl<'a> Inner<'a> {
         Ok(at == end || hinted.is_none())
     }
 
-    /// Returns whether records from `start` on lead to the end of the chunk: three of them, or to
-    /// the very end.
-    fn beyond(&self, start: u64) -> Result<Option<usize>, NeedMore> {
+    /// Returns whether at most three records from `start` on lead to the very end of the chunk.
+    fn leads_to_end(&self, start: u64) -> Result<bool, NeedMore> {
         let mut at = start;
         for _ in 0..3 {
-            match probe(self.window(), at)? {
-                Probe::Good(found) => at = found.end(),
-                _ => break,
-            }
+            let Probe::Good(found) = probe(self.window(), at)? else { break };
+            at = found.end();
             if at == self.data.len() as u64 {
-                return Ok(Some(usize_of(start)));
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 }
 

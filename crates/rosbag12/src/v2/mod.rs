@@ -16,6 +16,8 @@ mod probe;
 mod scan;
 mod state;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod unpack;
 pub mod wire;
 mod writer;

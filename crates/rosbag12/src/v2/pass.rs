@@ -124,12 +124,12 @@ impl Chunk {
     ) -> Inner<'a> {
         let extent = &self.extent;
         let claimed = match extent.length {
-            Length::Unterminated => u64::MAX,
+            Length::Unterminated => 0,
             Length::Cut if extent.compression == Some(Compression::None) => extent.data_len.into(),
             _ if ending == Ending::Whole => data.len() as u64,
             _ => extent.size.into(),
         };
-        Inner::new(data, hints, claimed.max(data.len() as u64), template)
+        Inner::new(data, hints, claimed, template)
     }
 }
 

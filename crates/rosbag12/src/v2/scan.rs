@@ -100,7 +100,7 @@ impl TopScan {
     }
 
     fn look(&self, window: Window<'_>, at: u64) -> Result<Step, NeedMore> {
-        if at == 0 && self.line > 0 {
+        if at == 0 {
             return Ok(Step::Line { at, end: self.line });
         }
         if !window.has(at)? {
@@ -140,17 +140,19 @@ impl TopScan {
             return extent(claimed, Length::Stored);
         }
         let found_by = if is_open { Length::Unterminated } else { Length::Found };
+        let length = |end: u64| {
+            if end == claimed && !is_open {
+                Length::Stored
+            } else if end == window.end() && !is_whole {
+                Length::Cut
+            } else {
+                found_by
+            }
+        };
         let end = match compression {
-            Some(Compression::None) => measure(window, data_at, claimed)?,
+            Some(Compression::None) => Some(measure(window, data_at, claimed)?),
             Some(compression) => self.unpacked(window, data_at, compression)?,
             None => None,
-        };
-        if end == Some(claimed) && !is_open {
-            return extent(claimed, Length::Stored);
-        }
-        let length = |end: u64| {
-            let at_end = window.eof && end == window.end();
-            if at_end && claimed > end && !is_open { Length::Cut } else { found_by }
         };
         if let Some(end) = end {
             return extent(end, length(end));
@@ -160,13 +162,9 @@ impl TopScan {
         let next = search.run_to(window, search_end(window)?, |window, at| {
             Ok(starts(window, at)? && is_of_file(window, at)?)
         })?;
-        let end = match next {
-            Some(next) if is_whole && claimed <= next => claimed,
-            Some(next) => next,
-            None if is_whole && !is_open => claimed,
-            None => window.end(),
-        };
-        extent(end, if end == claimed && !is_open { Length::Stored } else { length(end) })
+        let end = next.unwrap_or(window.end());
+        let end = if is_open { end } else { claimed.min(end) };
+        extent(end, length(end))
     }
 
     /// Returns where packed data that begin at `from` end, if a record follows there.
@@ -209,24 +207,24 @@ fn is_of_file(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
 
 /// Returns where the records of an uncompressed chunk end that begin at `from`; `claimed` is where
 /// its header says.
-fn measure(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, NeedMore> {
+fn measure(window: Window<'_>, from: u64, claimed: u64) -> Result<u64, NeedMore> {
     let mut at = from;
     loop {
         if at == claimed && at > from {
-            return Ok(Some(at));
+            return Ok(at);
         }
         if !window.has(at)? {
-            return Ok(Some(at));
+            return Ok(at);
         }
         if is_line(window, at)? {
-            return Ok(Some(at));
+            return Ok(at);
         }
         let next = match probe(window, at)? {
-            Probe::Good(found) if found.is_top() => return Ok(Some(at)),
+            Probe::Good(found) if found.is_top() => return Ok(at),
             Probe::Good(found) if !window.has(found.end().saturating_sub(1))? => {
                 if found.end() <= claimed {
                     // Both lengths say that the end of the file cuts this record: its payload may be a bag.
-                    return Ok(Some(search_end(window)?));
+                    return search_end(window);
                 }
                 None
             }
@@ -237,14 +235,14 @@ fn measure(window: Window<'_>, from: u64, claimed: u64) -> Result<Option<u64>, N
                 let end = search_end(window)?;
                 Search::from(found.data_at).run_to(window, end, starts)?
             }
-            Probe::Cut => return Ok(Some(search_end(window)?)),
+            Probe::Cut => return search_end(window),
             Probe::Bad => None,
         };
         at = match next {
             Some(next) => next,
             None => match Search::from(at + 1).run_to(window, search_end(window)?, starts)? {
                 Some(next) => next,
-                None => return Ok(Some(search_end(window)?)),
+                None => return search_end(window),
             },
         };
     }
@@ -292,7 +290,7 @@ fn record(window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMo
     let agrees = match found.header {
         Header::BagHeader(_) => {
             let spaces = data.iter().take_while(|byte| **byte == b' ').count() as u64;
-            if spaces < data.len() as u64 && follows_top(window, data_at + spaces)? {
+            if follows_top(window, data_at + spaces)? {
                 return step(data_at + spaces);
             }
             spaces == data.len() as u64

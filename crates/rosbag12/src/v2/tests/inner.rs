@@ -1,0 +1,260 @@
+//! Records of chunks, laid with damage.
+
+use rovelog_testing::Random;
+
+use super::made::{connection, entries_of, message, unknown};
+use crate::v2::inner::{Hints, Inner, Item};
+use crate::v2::state::IndexRange;
+
+/// What a scan has found: kind, place, and the end, the connection or the op.
+type Seen = (&'static str, usize, usize);
+
+const LINE: &[u8] = b"#ROSBAG V2.0\n";
+
+/// A message of 50 bytes and more.
+fn of(conn: u32, more: usize) -> Vec<u8> {
+    message(conn, 7, &vec![b'x'; 4 + more])
+}
+
+/// A message with this payload, which says that it has `more` bytes more.
+fn longer(conn: u32, payload: &[u8], more: usize) -> Vec<u8> {
+    let mut record = message(conn, 7, payload);
+    let len = u32::try_from(payload.len() + more).unwrap();
+    record[42..46].copy_from_slice(&len.to_le_bytes());
+    record
+}
+
+/// A message whose header is damaged.
+fn broken(conn: u32, payload: &[u8]) -> Vec<u8> {
+    let mut record = message(conn, 7, payload);
+    record[8] = 0;
+    record
+}
+
+/// Where each of these records starts, and all of them.
+fn laid(records: &[Vec<u8>]) -> (Vec<usize>, Vec<u8>) {
+    let starts = records.iter().scan(0, |at, record| {
+        *at += record.len();
+        Some(*at - record.len())
+    });
+    (starts.collect(), records.concat())
+}
+
+/// Scans a chunk of which index data name messages by connection and place: as the reader does, and
+/// item by item as a pipe does.
+fn scan(data: &[u8], named: &[(u32, usize)], claimed: u64) -> Vec<Seen> {
+    let mut index: Vec<IndexRange> = Vec::new();
+    let mut file = Vec::new();
+    for (conn, place) in named {
+        let data_at = file.len() as u64;
+        file.extend(entries_of(&[(7, u32::try_from(*place).unwrap())]));
+        index.push(IndexRange { conn: *conn, data_at, end: file.len() as u64 });
+    }
+    let scan = |at_once: bool| {
+        let begin = || Inner::new(data, Hints::new(&index, &file), claimed, None);
+        let (mut inner, mut seen) = (begin(), Vec::<Seen>::new());
+        loop {
+            if at_once {
+                inner.messages(|message| seen.push(("message", message.at, message.end)));
+            }
+            let Some(item) = inner.next() else { return seen };
+            seen.push(match item {
+                Item::Message(message) => ("message", message.at, message.end),
+                Item::Connection { at, conn, .. } => ("connection", at, conn as usize),
+                Item::Other { at, op } => ("other", at, op.into()),
+                Item::Lost { at, end } => ("lost", at, end),
+                Item::Tail { at } => ("tail", at, data.len()),
+            });
+            // A pipe has no index data, and starts again behind each item.
+            if !at_once && named.is_empty() {
+                inner = begin().at(inner.place());
+            }
+        }
+    };
+    let seen = scan(true);
+    assert_eq!(seen, scan(false));
+    seen
+}
+
+/// Checks what a scan finds in these records: of each its kind, or nothing of one that belongs to
+/// what is lost before it.
+fn check(records: &[Vec<u8>], named: &[(u32, usize)], claimed: u64, want: &[&'static str]) {
+    let (starts, data) = laid(records);
+    let named: Vec<_> = named.iter().map(|(conn, number)| (*conn, starts[*number])).collect();
+    assert_eq!(scan(&data, &named, claimed), kinds_of(records, want));
+}
+
+fn kinds_of(records: &[Vec<u8>], want: &[&'static str]) -> Vec<Seen> {
+    assert_eq!(records.len(), want.len());
+    let (starts, data) = laid(records);
+    let mut expected: Vec<Seen> = Vec::new();
+    for (number, kind) in want.iter().enumerate() {
+        let end = starts.get(number + 1).copied().unwrap_or(data.len());
+        match (*kind, expected.last_mut()) {
+            ("", Some(last)) => last.2 = end,
+            ("connection", _) => expected.push((kind, starts[number], 1)),
+            _ => expected.push((kind, starts[number], end)),
+        }
+    }
+    expected
+}
+
+#[test]
+fn records_of_all_kinds_follow_each_other() {
+    let records = [connection(3, "/a"), of(3, 9), message(3, 8, b""), unknown(9, b"data"), of(3, 5)];
+    let (at, data) = laid(&records);
+    let want = [
+        ("connection", at[0], 3),
+        ("message", at[1], at[2]),
+        ("message", at[2], at[3]),
+        ("other", at[3], 9),
+        ("message", at[4], data.len()),
+    ];
+    assert_eq!(scan(&data, &[], 0), want);
+    assert_eq!(scan(&data, &[(3, at[1]), (3, at[2]), (3, at[4])], 0), want);
+}
+
+#[test]
+fn behind_a_damaged_header_the_next_record_counts() {
+    check(&[broken(0, b"xx"), of(0, 1), of(0, 2)], &[], 0, &["lost", "message", "message"]);
+    check(&[of(0, 1), broken(0, b"xx"), of(0, 2)], &[], 0, &["message", "lost", "message"]);
+    check(&[of(0, 1), broken(0, b"xx")], &[], 0, &["message", "lost"]);
+    let records = [broken(0, b"xx"), of(0, 1), of(0, 2), of(0, 3), of(0, 4)];
+    check(&records, &[], 0, &["lost", "message", "message", "message", "message"]);
+    check(&[vec![38, 0, 0]], &[], 0, &["tail"]);
+    check(&[of(0, 1), of(0, 1)[..30].to_vec()], &[], 0, &["message", "tail"]);
+}
+
+/// The chunk is cut as its header says, or the length of the message is damaged.
+#[test]
+fn a_message_beyond_the_end_is_cut_or_damaged() {
+    let first = of(0, 1);
+    let records = |inner: usize, behind: &[u8]| {
+        let mut records = vec![first.clone(), longer(0, b"page", 1000)];
+        records.extend(std::iter::repeat_n(of(1, 0), inner));
+        records.push(behind.to_vec());
+        records.retain(|record| !record.is_empty());
+        records
+    };
+    let (cut, end) = (records(1, b""), first.len() as u64 + 50 + 1000);
+    check(&cut, &[], end, &["message", "tail", ""]);
+    check(&cut, &[], end - 1, &["message", "lost", "message"]);
+    check(&cut, &[], 0, &["message", "lost", "message"]);
+    check(&cut, &[(0, 0)], end, &["message", "lost", "message"]);
+    check(&records(3, b""), &[], 0, &["message", "lost", "message", "message", "message"]);
+    check(&records(1, b"q"), &[], 0, &["message", "tail", "", ""]);
+    check(&records(0, b""), &[(0, 0)], 0, &["message", "tail"]);
+}
+
+/// Without index data, records count that lead beyond the end which a damaged length claims.
+#[test]
+fn a_length_that_is_too_large_swallows_nothing() {
+    for start in [&b""[..], LINE] {
+        let swallowing = longer(0, start, 50 + 7);
+        let records = [of(0, 1), swallowing.clone(), of(0, 0), of(0, 3), of(0, 4)];
+        check(&records, &[], 0, &["message", "lost", "message", "message", "message"]);
+        // What is behind them is no record: the payload may be a bag.
+        let (at, data) = laid(&[of(0, 1), swallowing, of(0, 0), of(0, 3), b"garbage".to_vec(), of(0, 4)]);
+        let end = at[2] + 57;
+        let want = [
+            ("message", 0, at[1]),
+            ("message", at[1], end),
+            ("lost", end, at[5]),
+            ("message", at[5], data.len()),
+        ];
+        assert_eq!(scan(&data, &[], 0), want);
+    }
+    // A bag in a message, in front of damage.
+    let bag = [of(1, 0), of(1, 0)].concat();
+    let records = [of(0, 1), message(0, 7, &bag), broken(0, b"x"), of(0, 2)];
+    check(&records, &[], 0, &["message", "message", "lost", "message"]);
+}
+
+/// Index data say where messages start, also where what is there leads to no further record.
+#[test]
+fn behind_damage_records_go_on_where_the_index_says() {
+    let garbage = b"garbage of 19 bytes".to_vec();
+    let all = [(0, 0), (0, 1), (0, 2)];
+    let kinds = ["message", "lost", "message", "lost"];
+    for swallowing in [longer(0, b"page", 50 + 7), longer(0, b"", 50 + 7)] {
+        check(&[of(0, 1), swallowing, of(0, 0), garbage.clone()], &all, 0, &kinds);
+    }
+    check(&[of(0, 1), broken(0, b"x"), of(0, 0), garbage], &all, 0, &kinds);
+    // Of another connection than the index says.
+    let records = [of(0, 1), broken(0, b"x"), of(0, 2), of(0, 3)];
+    check(&records, &[(0, 0), (0, 1), (1, 2), (0, 3)], 0, &["message", "lost", "", "message"]);
+    // It is named, but cut.
+    let records = [of(0, 1), broken(0, b"x"), longer(0, b"page", 9)];
+    check(&records, &all, 0, &["message", "lost", ""]);
+}
+
+/// A payload may hold records.
+#[test]
+fn records_inside_of_a_damaged_message_are_not_those_of_the_chunk() {
+    let named = [(0, 0), (0, 1), (0, 2), (0, 3)];
+    for damaged in [broken(0, &of(0, 5)), longer(0, &of(0, 5), 50 + 7)] {
+        let records = [of(0, 1), damaged, of(0, 0), of(0, 3)];
+        check(&records, &named, 0, &["message", "lost", "message", "message"]);
+    }
+}
+
+/// The index data of a connection may be lost.
+#[test]
+fn records_that_the_index_leaves_out_count_where_they_lead_to_those_it_names() {
+    let records = [of(0, 1), broken(0, b"x"), connection(1, "/b"), of(1, 2), of(0, 3)];
+    let named = [(0, 0), (0, 1), (0, 4)];
+    check(&records, &named, 0, &["message", "lost", "connection", "message", "message"]);
+    let records = [of(0, 1), broken(0, b"x"), of(1, 2), LINE.to_vec(), of(0, 3)];
+    check(&records, &named, 0, &["message", "lost", "", "", "message"]);
+    check(&records[..4], &named[..2], 0, &["message", "lost", "message", "lost"]);
+    let records = [of(0, 1), broken(0, b"x"), LINE.to_vec(), b"garbage".to_vec()];
+    check(&records, &named[..2], 0, &["message", "lost", "", ""]);
+}
+
+/// Scans these records with an index that was made before some bytes of theirs were changed.
+fn check_displaced(recorded: &[Vec<u8>], named: &[usize], now: &[Vec<u8>], want: &[&'static str]) {
+    let (was, _) = laid(recorded);
+    let named: Vec<_> = named.iter().map(|number| (0, was[*number])).collect();
+    assert_eq!(scan(&now.concat(), &named, 0), kinds_of(now, want));
+}
+
+#[test]
+fn records_are_found_behind_bytes_that_are_missing() {
+    let recorded = [of(0, 1), of(0, 9), of(0, 2), of(0, 3), of(0, 4), of(0, 5), of(0, 0)];
+    let mut now = recorded.to_vec();
+    now[1].drain(50..53);
+    let want = ["message", "lost", "message", "message", "message", "message", "message"];
+    check_displaced(&recorded, &[0, 1, 2, 3, 4, 5, 6], &now, &want);
+    check_displaced(&recorded[..3], &[0, 1, 2], &now[..3], &want[..3]);
+    // Places of the index hold on behind further damage.
+    now[5][8] = 0;
+    now.push(b"garbage".to_vec());
+    let want = ["message", "lost", "message", "message", "message", "lost", "message", "lost"];
+    check_displaced(&recorded, &[0, 1, 2, 3, 4, 5, 6], &now, &want);
+    // The first one behind is of a connection without index data.
+    let mut recorded = recorded;
+    recorded[2] = of(1, 2);
+    let mut now = recorded.to_vec();
+    now[1].drain(50..53);
+    let want = ["message", "lost", "message", "message", "message", "message", "message"];
+    check_displaced(&recorded, &[0, 1, 3, 4, 5, 6], &now, &want);
+}
+
+/// Many messages are missing, and then bytes at three places: each time the next message is found by
+/// its distance from where it was recorded.
+#[test]
+fn records_are_found_far_from_where_they_were_recorded() {
+    let mut random = Random(1);
+    let recorded: Vec<_> = (0..2000).map(|_| of(0, 10 + random.below(1000))).collect();
+    let damaged = [1000, 1500, 1700];
+    let mut now = recorded.clone();
+    for number in damaged {
+        now[number].drain(50..53);
+    }
+    now.drain(500..900);
+    let mut want = vec!["message"; now.len()];
+    for number in damaged {
+        want[number - 400] = "lost";
+    }
+    check_displaced(&recorded, &(0..2000).collect::<Vec<_>>(), &now, &want);
+}

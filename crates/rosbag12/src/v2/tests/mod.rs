@@ -1,0 +1,6 @@
+//! Tests of what is between the bytes of a bag and its messages, on bags laid with damage.
+
+mod index;
+mod inner;
+mod made;
+mod scan;
