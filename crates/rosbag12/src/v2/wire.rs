@@ -129,12 +129,12 @@ impl<'a> ConnectionHeader<'a> {
         })
     }
 
-    /// Returns the header of a connection of which no more is known than its topic: `*` matches any
-    /// type.
+    /// Returns the header of a connection of which no more is known than its topic: `*` is any md5 sum,
+    /// but no reader can make a class of a type of that name.
     pub(crate) fn unknown(topic: &'a [u8]) -> Self {
         Self {
             topic: Some(topic),
-            ty: Some(b"*"),
+            ty: Some(b"unknown/Unknown"),
             md5sum: Some(b"*"),
             message_definition: Some(b""),
             ..Self::default()
