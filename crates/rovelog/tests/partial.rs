@@ -193,6 +193,8 @@ fn an_outline_says_nothing_that_is_not_so() {
                 matches!(records.next(), Some(Err(error)) if error.kind == ErrorKind::PartlyRead),
                 "{name}"
             );
+            #[cfg(feature = "arrow")]
+            assert!(matches!(log.batches(&Select::all()).next(), Some(Err(_))), "{name}: batches");
         }
     }
 }
