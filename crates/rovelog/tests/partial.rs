@@ -194,7 +194,7 @@ fn an_outline_says_nothing_that_is_not_so() {
                 "{name}"
             );
             #[cfg(feature = "arrow")]
-            assert!(matches!(log.batches(&Select::all()).next(), Some(Err(_))), "{name}: batches");
+            assert!(log.batches(&Select::all()).any(|batch| batch.is_err()), "{name}: batches");
         }
     }
 }
