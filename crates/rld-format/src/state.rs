@@ -1,8 +1,8 @@
 //! The summary of a log, and the lines of `info` that are specific to this format.
 
-use rovelog_core::text::count;
 use std::sync::Arc;
 
+use rovelog_core::text::count;
 use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, Rule, State, Timestamp, Topic, TopicId, Value};
 
 use crate::clock::{ClockReport, TRUE_SECOND};

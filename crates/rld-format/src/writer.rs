@@ -5,6 +5,7 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
+use rovelog_core::output::FailFast;
 use rovelog_core::wire::{I32Le, I64Le, U16Le, U32Le, U64Le};
 use zerocopy::IntoBytes;
 
@@ -218,7 +219,7 @@ pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<
 /// Writes one file, block by block.
 #[derive(Debug)]
 pub struct RldWriter<W> {
-    out: W,
+    out: FailFast<W>,
     header: Header,
     layout: Layout,
     rows: u64,
@@ -241,11 +242,12 @@ impl<W: Write> RldWriter<W> {
     ///
     /// # Errors
     /// Returns an error if the header allows no rows, or if writing fails.
-    pub fn new(mut out: W, header: Header) -> Result<Self, RldError> {
+    pub fn new(out: W, header: Header) -> Result<Self, RldError> {
         let layout = Layout::of(&header, header.size(), false).map_err(RldError::not_writable)?;
         if layout.row == 0 || layout.block_rows == 0 {
             return Err(RldError::not_writable("rows of 0 bytes, or blocks of 0 rows"));
         }
+        let mut out = FailFast::new(out);
         out.write_all(&header.to_bytes())?;
         Ok(Self { out, header, layout, rows: 0, blocks: 0, closed: false })
     }
@@ -259,7 +261,7 @@ impl<W: Write> RldWriter<W> {
     ///
     /// # Errors
     /// Returns an error if rows are not whole, too many, or follow a block that was not full, or if
-    /// writing fails.
+    /// writing fails or has failed before.
     pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         let count = (rows.len() / self.layout.row) as u64;
         if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
@@ -308,7 +310,7 @@ impl<W: Write> RldWriter<W> {
         }
         self.out.flush()?;
         let written = Written { rows, blocks, bytes: self.bytes() };
-        Ok((self.out, written))
+        Ok((self.out.into_inner()?, written))
     }
 }
 

@@ -12,6 +12,7 @@ use rld_format::{
     ChannelSpec, Format, LogSpec, Rld, RldReader, RldWriter, SplitWriter, encode_row, set_counts,
 };
 use rovelog_core::{Bytes, Diagnostic, LogReader, ReadOptions, Severity};
+use rovelog_testing::Full;
 use support::{open, readable};
 
 #[test]
@@ -125,6 +126,20 @@ fn what_cannot_be_represented_is_refused() {
     let layout = writer.layout();
     assert!(encode_row(layout, &[0], &[i64::from(i32::MAX) + 1, 0, 0], &mut Vec::new()).is_err());
     assert!(encode_row(layout, &[], &[0, 0, 0], &mut Vec::new()).is_err());
+}
+
+/// After an output error the writer keeps reporting it: rows behind a hole would be read as others.
+#[test]
+fn an_output_that_fails_cannot_be_finished() {
+    let mut header = spec(4).header().expect("valid");
+    set_counts(&mut header, 8).expect("few");
+    let size = usize::try_from(header.size()).expect("small");
+    let mut writer = RldWriter::new(Full(size + 40), header).expect("it has space for the header");
+    let layout = writer.layout().clone();
+    assert!(writer.block(&block_times(0), &rows(&layout, 0, 4)).is_err(), "40 bytes are no block");
+    let again = writer.block(&block_times(1), &rows(&layout, 4, 4)).expect_err("it has failed");
+    assert!(again.to_string().starts_with("an earlier write failed"), "{again}");
+    assert!(writer.finish().is_err());
 }
 
 /// A file that the test can read after its writer is gone.

@@ -1,5 +1,5 @@
-//! Everything that can be noticed in a bag, in one table. Codes and names are stable; those of
-//! files that are compressed as a whole went to `rovelog_core::packed`.
+//! The diagnostics of bags, in one table. Codes and names are stable. Those of files that are
+//! compressed as a whole are in `rovelog_core::packed`.
 
 rovelog_core::rules! {
     LOST "E-BAG-001" "gap" DataLost

@@ -1,24 +1,24 @@
-//! Why a bag could not be opened or written. Damage is no error: it is a diagnostic.
+//! Errors of opening, reading or writing a bag. Damage is not an error: it is a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
 
 use crate::msg::DefinitionError;
 
-/// The errors of this crate, each with what a user needs to act on it.
+/// The errors of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BagError {
     /// The file does not start with a version line.
-    #[error("not a ROS bag: the file does not start with a line #ROSRECORD V1.2")]
+    #[error("not a ROS bag: the file does not start with #ROSBAG, #ROSRECORD or #ROSLOG")]
     NotBag,
     /// The file ends inside the version line.
     #[error("the file ends at byte {len}, inside the version line of a ROS bag")]
     VersionLineCut {
-        /// Its length in bytes.
+        /// Length in bytes.
         len: u64,
     },
-    /// The file starts like a version line, and none is there.
+    /// The file starts like a version line, but the line is invalid.
     #[error("the version line at the start of the file is broken")]
     BadVersionLine,
     /// A version that this crate does not read.
@@ -27,17 +27,17 @@ pub enum BagError {
         /// The version as the file has it: `2.0`.
         version: String,
     },
-    /// Parts of a bag whose index does not tell what is in the others.
+    /// A partly read bag whose index does not describe the parts that were not read.
     #[error("this bag has no usable index: what is in it is known only when all of it is read")]
     PartlyRead,
-    /// A record from a pipe that is too large to hold.
+    /// A record from a pipe that is larger than the buffer may become.
     #[error("a record of {len} bytes at byte {at}: a pipe is read with at most {limit} bytes in memory")]
     RecordTooLarge {
-        /// Where it starts.
+        /// Offset of the record.
         at: u64,
-        /// Its length.
+        /// Bytes that it needs, as far as they are known.
         len: u64,
-        /// The limit.
+        /// Maximum in bytes.
         limit: u64,
     },
     /// A topic that the bag does not have.
@@ -51,7 +51,7 @@ pub enum BagError {
     Undecodable {
         /// The topic.
         topic: String,
-        /// Why.
+        /// Reason.
         why: DefinitionError,
     },
     /// A topic without any definition.
@@ -67,26 +67,26 @@ pub enum BagError {
     Payload {
         /// The topic.
         topic: String,
-        /// Its bytes.
+        /// Length in bytes.
         len: usize,
-        /// What does not fit.
+        /// Reason.
         why: String,
     },
-    /// Something that must not be written.
+    /// A record that cannot be written.
     #[error("{what} cannot be written: {why}")]
     BadRecord {
         /// What was to be written.
         what: String,
-        /// Why.
+        /// Reason.
         why: &'static str,
     },
     /// V2.0 bags and older ones in one merge.
     #[error("V2.0 bags and older bags cannot be merged")]
     MixedVersions,
-    /// Bags whose times cannot be brought together.
+    /// Bags whose clocks cannot be aligned.
     #[error("{0}")]
     Clocks(&'static str),
-    /// The operating system refused to read or write.
+    /// An error of the operating system during reading or writing.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

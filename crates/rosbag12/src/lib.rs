@@ -2,10 +2,10 @@
 //!
 //! # Open
 //!
-//! [`Rosbag::open`](Format::open) takes bytes that lie in memory or in a mapped file;
-//! [`Rosbag::stream`](Format::stream) takes a pipe and needs memory for a window only. Damage is no
+//! [`Rosbag::open`](Format::open) takes bytes in memory or in a mapped file.
+//! [`Rosbag::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
 //! error: an error means that nothing can be read. [`BagReader::new`] and [`BagStream::new`] take
-//! [`BagOptions`]: [`ReadOptions`] and what only bags need, such as definitions that a bag lacks.
+//! [`BagOptions`]: [`ReadOptions`] and options of bags, such as definitions that a bag lacks.
 //!
 //! ```no_run
 //! use rosbag12::{Format, LogStream, ReadOptions, Rosbag};
@@ -19,10 +19,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Look
+//! # Inspect
 //!
-//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
-//! [`diagnostics`](LogReader::diagnostics) everything that was noticed in the bytes;
+//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) what was recorded,
+//! and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes;
 //! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
@@ -45,9 +45,9 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) hands out records in time order, `records_in_file_order` as they
-//! lie in the file. [`BagReader::scan`] visits payloads without decoding them; [`msg`] decodes
-//! payloads that lie elsewhere.
+//! [`records`](LogReader::records) returns records in time order, `records_in_file_order` in the
+//! order of the file. [`BagReader::scan`] visits payloads without decoding them; [`msg`] decodes
+//! payloads from other sources.
 //!
 //! ```no_run
 //! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
@@ -61,9 +61,9 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as
-//! Arrow record batches: the time `t_ns`, then its fields. `BagReader::topic_batches` is the same
-//! with a [`BagError`], `BagReader::batches` gives all topics in one pass.
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) returns a topic as
+//! Arrow record batches: the time `t_ns`, then its fields. `BagReader::batches` returns all topics
+//! in one pass.
 //!
 //! ```no_run
 //! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
@@ -79,8 +79,8 @@
 //!
 //! # Write
 //!
-//! [`BagWriter`] writes V1.2 as the original recorder did; [`BagReader::reindex`] makes the index
-//! of a bag again.
+//! [`BagWriter`] writes V1.2 as the original recorder did, [`v2::Writer`] V2.0;
+//! [`BagReader::reindex`] writes a bag with a new index.
 //!
 //! ```
 //! use rosbag12::{BagOptions, BagReader, BagWriter, LogReader};
@@ -99,16 +99,16 @@
 //!
 //! # Recover
 //!
-//! [`recover`](LogReader::recover) writes the best valid log that a damaged one still holds, and
-//! accounts for every byte; [`slice`](LogReader::slice) a part by topic and time;
-//! [`Rosbag::merge`](Format::merge) several logs as one.
+//! [`recover`](LogReader::recover) writes every intact message of a damaged bag to a new file and
+//! accounts for every byte. [`slice`](LogReader::slice) writes a part by topic and time;
+//! [`Rosbag::merge`](Format::merge) joins several bags.
 //!
 //! ```no_run
 //! # use rosbag12::{Format, LogReader, ReadOptions, Rosbag};
 //! # use rosbag12::rovelog_core::RecoverOptions;
 //! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
-//! let mut valid = std::fs::File::create("valid-2010-05-29.bag")?;
-//! let recovery = log.recover(&mut valid, &RecoverOptions::default())?;
+//! let mut recovered = std::fs::File::create("2010-05-29-recovered.bag")?;
+//! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -117,14 +117,21 @@
 //!
 //! Lowest first; each is usable without those above it:
 //!
-//! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - `scan`, `validate`, `shapes`, `old` (private): one scan over the records of valid and damaged bags.
-//! - [`msg`]: message definitions, their sums, and the layouts that they describe; it knows no bag.
-//! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass over a
-//!   pipe, in bounded memory. Both return [`Record`](rovelog_core::Record)s.
-//! - [`LogReader::recover`]: what a damaged bag still holds, with an account of every byte; slices and merged bags.
-//! - [`BagWriter`]: V1.2 bags, byte for byte as the original recorder wrote them.
-//! - `BagReader::topic_batches` and `BagReader::batches`: topics as Arrow record batches (feature `arrow`).
+//! - [`wire`] and [`v2::wire`]: the bytes, declared in the order of the specification; used for
+//!   reading and writing.
+//! - `scan`, `validate`, `shapes`, `old` (private): one scanner of the records of valid and damaged
+//!   bags.
+//! - [`msg`]: message definitions, their sums, and the layouts that they describe; independent of
+//!   bags.
+//! - [`BagReader`]: random access to a bag in memory or in a mapped file; [`BagStream`]: one pass
+//!   over a pipe, in bounded memory. Both return [`Record`](rovelog_core::Record)s.
+//! - [`LogReader::recover`]: every intact message of a damaged bag, with an account of every byte.
+//! - [`LogReader::slice`] and [`Rosbag::merge`](Format::merge): a part of a bag, or several bags, as
+//!   a new bag.
+//! - [`BagWriter`]: V1.2 bags, byte for byte as the original recorder wrote them; [`v2::Writer`]:
+//!   V2.0 bags.
+//! - [`columns`](rovelog_core::TopicRef#method.columns) and `BagReader::batches`: topics as Arrow
+//!   record batches (feature `arrow`).
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "arrow")]
@@ -179,7 +186,7 @@ pub use tables::{Connection, Publisher};
 pub use version::Version;
 pub use writer::{BagWriter, ConnectionId};
 
-// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
+// Users of this crate alone find here the traits that open and read a log, and core itself.
 pub use rovelog_core;
 pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
 

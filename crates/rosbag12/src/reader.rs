@@ -191,7 +191,7 @@ impl BagReader {
         self.scanner.ops[usize::from(op)]
     }
 
-    /// Messages whose stamp is lower than that of the message before.
+    /// Returns the number of messages whose stamp is lower than that of the message before.
     pub fn times_going_back(&self) -> u64 {
         self.scanner.going_back
     }
@@ -284,8 +284,8 @@ impl BagReader {
         is_own.then_some(()).ok_or_else(|| BagError::NoSuchTopic { topic: topic.name.clone() })
     }
 
-    /// Who published a message; nothing for most messages, because only those of latching
-    /// publishers say.
+    /// Returns the publisher of a message; empty for most messages, because only those of latching
+    /// publishers name it.
     pub fn publisher(&self, record: &Record<'_>) -> Publisher {
         if let (Some(state), Ok(())) = (&self.scanner.v2, self.own(record.topic)) {
             let origin =

@@ -295,11 +295,11 @@ impl Scanner {
         Step::Passed { at, end: self.at }
     }
 
-    /// Spaces up to 4096 bytes behind the start of a bag header without data.
+    /// Spaces up to 4096 bytes behind the start of a bag header without data; a longer one has none.
     fn raw_padding(&mut self, window: Window<'_>) -> Result<Option<Step>, NeedMore> {
         let at = self.at;
         let Some((start, _)) = self.bare_bag_header.filter(|(_, end)| *end == at) else { return Ok(None) };
-        let bytes = window.upto(at, start + u64::from(BAG_HEADER_SIZE) - at)?;
+        let bytes = window.upto(at, (start + u64::from(BAG_HEADER_SIZE)).saturating_sub(at))?;
         if bytes.len() < 4 || bytes.iter().any(|byte| *byte != b' ') {
             return Ok(None);
         }

@@ -1,4 +1,5 @@
-//! Sections of a file, and how the index of each agrees with its messages (sections 3 and 5).
+//! Sections of a file, and the comparison of their indices with their messages (sections 3 and 5 of
+//! docs/formats/rosbag.md).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,10 +7,10 @@ use crate::named::Named;
 use crate::tables::Tally;
 use crate::wire::IndexEntry;
 
-/// Sections that a file may have.
+/// Maximum number of sections of a file.
 pub(crate) const MAX_SECTIONS: usize = 65_536;
 
-/// How the index of a section agrees with its messages.
+/// Result of comparing the index of a section with its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
     /// It names every message with its stamp and place.
@@ -197,8 +198,11 @@ pub(crate) fn differences(mut index: Vec<(u32, u32, u64)>, mut scan: Vec<(u32, u
 mod tests {
     use rovelog_core::LogReader as _;
 
+    use rovelog_core::wire::U32Le;
+
     use super::*;
     use crate::diagnostics as rules;
+    use crate::v2::wire::{self, Chunk, Header, Message, Stamp};
     use crate::{BagOptions, BagReader};
 
     /// A file of nothing but version lines: what is kept of each is limited, and so is what is said
@@ -215,5 +219,20 @@ mod tests {
         assert!(text < 1000, "{text} characters");
         let json: usize = bag.info().details.iter().map(|detail| detail.value.to_json().len()).sum();
         assert!(json < 200_000, "{json} characters");
+    }
+
+    /// The same for V2.0, with a chunk in each bag: the work is not the product of both numbers.
+    #[test]
+    fn sections_of_chunks_are_limited() {
+        let (conn, time) = (U32Le::new(0), Stamp::new(1, 2));
+        let message = Header::Message(Message { conn: &conn, time: &time }).to_head(0);
+        let len = u32::try_from(message.len()).unwrap();
+        let chunk = Header::Chunk(Chunk { compression: b"none", size: &U32Le::new(len) }).to_head(len);
+        let bytes = [wire::VERSION_LINE, &*chunk, &message].concat().repeat(MAX_SECTIONS + 100);
+        let bag = BagReader::new(bytes.into(), &BagOptions::default()).unwrap();
+        assert_eq!(bag.sections().len(), MAX_SECTIONS);
+        assert_eq!(bag.info().records, MAX_SECTIONS as u64 + 100);
+        assert_eq!(bag.diagnostics().counts().get(rules::TOO_MANY_SECTIONS.code), Some(&100));
+        assert_eq!(bag.info().lost.bytes, 100 * wire::VERSION_LINE.len() as u64);
     }
 }

@@ -1,9 +1,8 @@
-//! What a scanner over a bag adds up to: the summary, and the lines of `rovelog info` that only
-//! bags have.
+//! Summary of a scan, and the lines of `info` that only bags have.
 
-use rovelog_core::text::count;
 use std::collections::BTreeMap;
 
+use rovelog_core::text::count;
 use rovelog_core::{DataSpan, Detail, LogInfo, Timestamp, Value};
 
 use crate::definitions::Source;
@@ -164,8 +163,8 @@ impl Scanner {
         (!counts.is_empty()).then(|| Detail::new("definitions", text.join(", "), value))
     }
 
-    /// For each connection with messages that name their publisher: the latched ones, and all by
-    /// publisher.
+    /// Returns the latched messages and the messages by publisher, of each connection that names
+    /// publishers.
     fn publishers(&self) -> Publishers {
         let mut topics = Publishers::new();
         for origin in self.v2.iter().flat_map(|state| &state.origins).filter(|origin| origin.count > 0) {

@@ -13,15 +13,15 @@ use crate::tables::Connection;
 use crate::v2;
 use crate::version::Version;
 
-/// A bag that comes from a pipe.
+/// A bag from a pipe.
 ///
-/// The buffer holds one chunk and what the scanner still looks at: a record and the header behind
-/// it. It does not grow with the bag.
+/// The buffer holds one chunk, or one record and what the scanner looks at after it. It does not
+/// grow with the bag.
 pub struct BagStream<R> {
     stream: Stream<R, Scanner>,
-    /// What reads chunks, of a bag of V2.0.
+    /// Reader of chunks, for a bag of V2.0.
     chunked: Option<v2::Streamed>,
-    /// Bytes of one record that are taken into memory.
+    /// Maximum size of one record in bytes.
     limit: u64,
 }
 
@@ -29,7 +29,7 @@ impl<R: Read> BagStream<R> {
     /// Reads the version line of a bag.
     ///
     /// # Errors
-    /// Returns an error if the input cannot be read, or is no ROS 1 bag.
+    /// Returns an error if the input cannot be read, or is not a ROS 1 bag.
     pub fn new(input: R, options: &BagOptions) -> Result<Self, BagError> {
         let mut source = Source::new(input);
         source.fill(0, Scanner::START as u64)?;
@@ -66,8 +66,8 @@ impl<R: Read> BagStream<R> {
     }
 }
 
-/// Reads on until the window reaches `until`, if no record must be taken into memory for that which
-/// is too large.
+/// Reads on until the window reaches `until`, unless it would have to hold a record above `limit`
+/// bytes.
 fn fill<R: Read>(source: &mut Source<R>, from: u64, until: u64, limit: u64) -> Result<(), BagError> {
     let most = from.saturating_add(limit).saturating_add(1);
     source.fill(from, until.min(most))?;
@@ -99,7 +99,7 @@ impl<R: Read + Send> LogStream for BagStream<R> {
             return Ok(Some(record.with_origin(learned.origin + 1)));
         }
         let Some(met) = self.next()? else { return Ok(None) };
-        // A better definition may have come meanwhile.
+        // A better definition may follow the last message of the topic.
         self.stream.scan.tables.resolve(met.connection);
         self.stream.scan.tables.publish(met.connection);
         let tables = &self.stream.scan.tables;

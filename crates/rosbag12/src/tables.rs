@@ -17,7 +17,7 @@ use crate::shapes::Shapes;
 /// Connections that a bag may have.
 pub(crate) const MAX_CONNECTIONS: usize = 65_536;
 
-/// The name under which the bytes of a message are that nothing decodes.
+/// The field that has the bytes of a message that cannot be decoded.
 const RAW: &str = "raw";
 
 /// All messages of one topic with one type and md5 sum. It has the same index as its
@@ -25,9 +25,9 @@ const RAW: &str = "raw";
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Connection {
-    /// The topic's name as it is in the bag.
+    /// The topic's name as stored.
     pub topic: Vec<u8>,
-    /// The type as it is in the bag.
+    /// The type as stored.
     pub ty: Vec<u8>,
     /// The md5 sum of the type: 32 characters, or `*`.
     pub md5: Vec<u8>,
@@ -36,14 +36,14 @@ pub struct Connection {
     /// The definition of its own that could not be used, and why.
     pub(crate) unusable: Option<(u64, DefinitionError)>,
     pub(crate) stats: Stats,
-    /// Whether the definitions of the bag have grown since this was resolved.
+    /// Number of definitions when this was last looked up; `usize::MAX` before the first time.
     pub(crate) resolved_with: usize,
     /// Which connection of the topic it is, from 1.
     pub(crate) nth: u32,
 }
 
 impl Connection {
-    /// Returns the definition that decodes its messages; `None` where there is none.
+    /// Returns the definition that decodes its messages, if there is one.
     pub fn definition(&self) -> Option<&Definition> {
         self.definition.as_deref().ok()
     }
@@ -363,7 +363,7 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Publisher {
-    /// Whether it latches: it sends the last message again to callers that comes later.
+    /// True if it latches: it sends its last message to every new subscriber.
     pub latching: bool,
     /// The name of its node.
     pub callerid: Option<String>,

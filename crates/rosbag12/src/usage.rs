@@ -1,4 +1,4 @@
-//! Where the bytes of a bag are: by kind of record, messages by topic.
+//! Size of a bag by content: kinds of records, messages by topic.
 
 use rovelog_core::LogReader as _;
 use rovelog_core::TopicId;

@@ -1,4 +1,5 @@
-//! The bytes of a bag, declared in the specification's order ("Bags/Format/1.2" of the ROS wiki).
+//! The bytes of a bag, declared in the order of the specification ("Bags/Format/1.2" of the ROS
+//! wiki).
 //!
 //! A record is a [`RecordHead`], whose header is a sequence of [`Field`]s, and the data behind it.
 //! [`Header`] says what the fields of each kind of record mean. Everything is read in place,
@@ -11,7 +12,7 @@ use rovelog_core::wire::{U32Le, U64Le, counted};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The format, as the version lines tell it from others.
+/// The format's constants.
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "rosbag",
     name: "ROS bag",
@@ -29,11 +30,11 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
 /// "Format": the version line of the bags that this crate writes.
 pub const VERSION_LINE: &[u8; 16] = b"#ROSRECORD V1.2\n";
 
-/// "The bag header record is padded out by filling data with ASCII space characters": header and
-/// data together have so many bytes, so that the first record behind it starts at 4120.
+/// Bytes of header and data of the bag header together, so that the next record starts at 4120.
+/// "The bag header record is padded out by filling data with ASCII space characters".
 pub const BAG_HEADER_SIZE: u32 = 4096;
 
-/// Fields of one header that are read.
+/// Maximum number of fields of a header.
 pub(crate) const MAX_FIELDS: u32 = 256;
 
 /// `<header_len><header><data_len>`; the data follow.
@@ -179,9 +180,9 @@ names! {
 pub(crate) struct Fields<'a> {
     /// "Header fields may appear in any order." Of a field that is repeated the last value.
     values: [Option<&'a [u8]>; Name::COUNT],
-    /// Fields that are there a second time.
+    /// Number of fields that repeat the name of another.
     pub(crate) repeated: u32,
-    /// Fields of other names.
+    /// Number of fields with other names.
     pub(crate) unknown: u32,
 }
 

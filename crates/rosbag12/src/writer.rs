@@ -1,4 +1,4 @@
-//! Writing V1.2, as the original recorder wrote it: fields in the byte order of their names, the
+//! New bags of V1.2, as the original recorder wrote them: fields in the byte order of their names, the
 //! bag header padded to 4096 bytes, a definition in front of the first message of each topic, the
 //! index at the end.
 
@@ -25,7 +25,8 @@ pub(crate) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Takes the message at `at`; the first of a topic is found by the definition in front of it.
+    /// Adds the message at `at`; the entry of a topic's first message has the offset of the
+    /// definition before it.
     pub(crate) fn message(
         &mut self,
         topic: &[u8],
@@ -49,7 +50,7 @@ impl IndexBuilder {
         self.topics.len()
     }
 
-    /// Writes the index records; how many bytes they are.
+    /// Writes the index records and returns their size in bytes.
     pub(crate) fn write(&self, out: &mut dyn Write) -> Result<u64, BagError> {
         let mut written = 0;
         for (topic, (ty, entries)) in &self.topics {
@@ -71,7 +72,7 @@ impl IndexBuilder {
     }
 }
 
-/// Where a connection of a [`BagWriter`] is.
+/// A connection of a [`BagWriter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId(usize);
 

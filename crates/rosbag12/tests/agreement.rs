@@ -149,6 +149,31 @@ fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
     [&len(&header), &header[..], &len(data), data].concat()
 }
 
+/// A bag header without data that is longer than its padding would be has none: its length is not
+/// subtracted, and a pipe does not wait for the end of the file.
+#[test]
+fn a_bag_header_without_data_may_be_longer_than_its_padding() {
+    let more = vec![b'x'; 5000];
+    let header = record(&[("op", &[3]), ("index_pos", &[0; 8]), ("more", &more)], &[]);
+    let fields: [(&str, &[u8]); 6] = [
+        ("op", &[2]),
+        ("topic", b"/a"),
+        ("type", b"a/B"),
+        ("md5", &[b'0'; 32]),
+        ("sec", &[1, 0, 0, 0]),
+        ("nsec", &[0; 4]),
+    ];
+    let bytes =
+        [b"#ROSRECORD V1.2\n", &header[..], &record(&fields, b"m"), &record(&fields, b"n")].concat().into();
+    let bag = open(&bytes);
+    assert_eq!((bag.info().records, bag.info().lost.losses), (2, 0));
+    let mut options = options("bag");
+    options.streamed_record = 6000;
+    let mut stream = BagStream::new(Dribble::new(&bytes, [64]), &options).unwrap();
+    while stream.next_record().unwrap().is_some() {}
+    assert_eq!(stream.diagnostics().list(), bag.diagnostics().list());
+}
+
 /// A definition in the middle of a bag holds for the very next message, however the input is split.
 #[test]
 fn a_definition_between_messages_holds_at_once() {

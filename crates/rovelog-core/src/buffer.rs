@@ -48,7 +48,7 @@ fn mapped(bytes: usize) -> Option<MmapMut> {
 }
 
 impl ReusableBuffer {
-    /// Space for so many bytes.
+    /// Creates an empty buffer with space for `bytes` bytes.
     pub fn with_bytes(bytes: usize) -> Self {
         Self { memory: Memory::zeroed(bytes), used: 0, lent: None }
     }
@@ -62,7 +62,7 @@ impl ReusableBuffer {
         }
     }
 
-    /// Space for `bytes` more.
+    /// Appends `bytes` bytes and returns them, to be filled.
     pub fn extend(&mut self, bytes: usize) -> &mut [u8] {
         if let Some(lent) = self.lent.take()
             && let Ok(buffer) = lent.into_mutable()

@@ -6,7 +6,7 @@ use std::fmt;
 /// A result with Rovelog's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, coarsely: decides the exit code and the Python exception.
+/// The coarse kind of an error, which decides the exit code and the Python exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -44,18 +44,18 @@ impl ErrorKind {
     }
 }
 
-/// What an error of a format crate means to callers that have no use for its details: the coarse
-/// kind, the offset of the byte that is to blame, and what the user can do next.
+/// Meaning of an error of a format crate for callers that do not need its details: the coarse kind,
+/// the offset of the byte that caused it, and the next step.
 pub type Meaning = (ErrorKind, Option<u64>, Option<&'static str>);
 
 /// An error with the format it came from, the byte where it arose and what to do next.
 #[derive(Debug)]
 pub struct Error {
-    /// The format's id, or `rovelog` where none is resolved.
+    /// The format's id, or `rovelog` if no format is known.
     pub format: &'static str,
     /// The coarse kind.
     pub kind: ErrorKind,
-    /// Offset from the start of the file, where one byte is to blame.
+    /// Offset from the start of the file, if one byte caused the error.
     pub offset: Option<u64>,
     /// What the user can do next, one line.
     pub next: Option<Cow<'static, str>>,

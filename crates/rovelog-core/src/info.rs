@@ -1,4 +1,4 @@
-//! What a log says about itself: the summary behind `rovelog info`.
+//! The summary of a log, which `rovelog info` shows.
 
 use crate::packed;
 use crate::{Clock, DataSpan, Diagnostics, Ledger, Outside, Rule, Timestamp, UtcOffset, Value};
@@ -116,13 +116,13 @@ impl LogInfo {
         }
     }
 
-    /// From start to end, nanoseconds, with the records that lie far outside of all others.
+    /// Returns the time from start to end in nanoseconds, including records far outside of all
+    /// others.
     pub fn duration(&self) -> Option<i64> {
         self.end?.nanos.checked_sub(self.start?.nanos)
     }
 
-    /// Returns the start and the end of the data, without the records that lie far outside of all
-    /// others.
+    /// Returns the start and the end of the data, without records far outside of all others.
     pub fn span(&self) -> Option<(Timestamp, Timestamp)> {
         match &self.data {
             Some(data) => Some((data.start, data.end)),
@@ -136,7 +136,7 @@ impl LogInfo {
         end.nanos.checked_sub(start.nanos)
     }
 
-    /// Returns the records that lie far outside of all others, by topic.
+    /// Returns the records far outside of all others, by topic.
     pub fn outside(&self) -> &[Outside] {
         self.data.as_ref().map_or(&[], |data| &data.outside)
     }

@@ -1,6 +1,6 @@
-//! Limits: how much a reader may spend on bytes that a stranger wrote.
+//! Limits on memory and time for untrusted logs.
 
-/// Caps that keep memory and time within a small multiple of the input.
+/// Limits that keep memory and time within a small multiple of the input.
 ///
 /// The defaults fit every log seen in the field; what passes a limit is reported, not dropped
 /// silently.

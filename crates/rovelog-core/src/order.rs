@@ -78,9 +78,9 @@ impl<B: Blocks> Blocks for Within<B> {
 /// What [`selected`] gives: the last places before the window, then those in the window.
 pub type Selected<B> = Chain<IntoIter<Place>, InOrder<Within<B>>>;
 
-/// Returns the places that `select` keeps of a log with `topics`: of each topic that `select` marks the
-/// last one before the window, then all within it, both in time order. `of` gives the blocks that
-/// hold the places of the topics that are marked, and no other.
+/// Returns the places that `select` keeps of a log with `topics`: the last one before the window of
+/// each topic for which `select` asks for it, then all within the window, both in time order. `of`
+/// returns the blocks with the places of the marked topics, and no other.
 pub fn selected<B: Blocks>(topics: &[Topic], select: &Select, of: impl Fn(Vec<bool>) -> B) -> Selected<B> {
     let last = match select.start {
         Some(start) if select.last_before => {

@@ -2,8 +2,8 @@
 
 use std::io::{Error, Read, Result, Seek, SeekFrom, Write};
 
-/// An output that refuses everything behind a failure: until all of a write has succeeded, it is
-/// unknown how much of it was written, and what follows would come at a wrong place.
+/// An output that refuses everything after a failed write: it is unknown how much of that was
+/// written, so further bytes could be at a wrong place.
 ///
 /// ```
 /// use std::io::Write;

@@ -1,4 +1,4 @@
-//! The traits that every format implements, and how a format is told by its first bytes.
+//! The traits that every format implements, and detection of a format by its first bytes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::{
     Result, Select, Sliced, Text, Topic, TopicId, Usage,
 };
 
-/// How many bytes of a file decide its format.
+/// Number of bytes of a file that decide its format.
 pub const PROBE_LEN: usize = 64;
 
 /// Constant facts about a format.
@@ -22,7 +22,7 @@ pub struct FormatInfo {
     pub id: &'static str,
     /// The name that people use: `ULog`.
     pub name: &'static str,
-    /// What it is, one line.
+    /// Description, one line.
     pub about: &'static str,
     /// File name extensions, without the dot; a hint for people, never used for detection.
     pub extensions: &'static [&'static str],
@@ -86,11 +86,11 @@ impl FormatInfo {
     }
 }
 
-/// How to read.
+/// Options of reading.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// Caps against hostile input.
+    /// Limits against hostile input.
     pub limits: Limits,
     /// Read all of a log when it is opened, even if its index says what is in it.
     pub read_all: bool,
@@ -99,8 +99,8 @@ pub struct ReadOptions {
     /// Declarations of types that logs carry only the ids of, in the format's own language. Formats
     /// that describe their types themselves have no use for it.
     pub declarations: String,
-    /// Definitions of types that a log lacks, by the name of the type, in the format's own language. Formats whose logs
-    /// define all of their types have no use for them.
+    /// Definitions of types that a log lacks, by the name of the type, in the format's own language.
+    /// Formats whose logs define all of their types have no use for them.
     pub definitions: BTreeMap<String, Vec<u8>>,
     /// The Unix time of the start of the log's data, nanoseconds: it counts before what the log says.
     /// Logs whose clock is UTC have no use for it.
@@ -114,8 +114,8 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// For implementations: the diagnostics of a log that is read this way; they know how much of
-    /// the file is not read, and say first how it is compressed.
+    /// For implementations: returns the list for the diagnostics of a log that is read with these
+    /// options. It has the number of bytes not read, and first a note on compression.
     #[doc(hidden)]
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = Diagnostics::new(&self.limits);
@@ -143,7 +143,7 @@ pub trait Format {
     ///
     /// # Errors
     /// Returns an error if the bytes are not of this format, end inside the header, or use what is
-    /// not supported. Damage is no error: it is in [`LogReader::diagnostics`].
+    /// not supported. Damage is not an error: it is reported by [`LogReader::diagnostics`].
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<Self::Reader>;
 
     /// Opens a log with its other files. One that does not belong to the log is a diagnostic, not
@@ -173,8 +173,8 @@ pub trait Format {
     /// Writes one log that holds the records of all `logs` in time order.
     ///
     /// # Errors
-    /// Returns an error if the output refuses, the clocks cannot be brought together, or the format
-    /// cannot hold them all.
+    /// Returns an error if the output refuses, the clocks cannot be aligned, or the format cannot
+    /// represent all records.
     fn merge(logs: &[&Self::Reader], align: Align, out: &mut dyn Write) -> Result<Merged>;
 }
 
@@ -237,12 +237,12 @@ pub trait LogReader: Send + Sync {
     /// Memory must not grow with the file.
     fn records<'a>(&'a self, select: &Select) -> Records<'a>;
 
-    /// For implementations: what [`TopicRef::columns`] gives of the topic with this index.
+    /// For implementations: returns what [`TopicRef::columns`] returns for this topic.
     ///
     /// # Errors
     /// Returns an error if there is no such topic, it cannot be decoded, or the format has no
     /// columns.
-    // A default body keeps the feature additive: callers that turns it on breaks no other format.
+    // A default body keeps the feature additive: a crate that turns it on breaks no other format.
     #[cfg(feature = "arrow")]
     #[doc(hidden)]
     fn topic_columns<'a>(&'a self, _: TopicId, _: &Select) -> Result<Batches<'a>> {
@@ -251,48 +251,56 @@ pub trait LogReader: Send + Sync {
     }
 
     /// Returns all selected topics that can be decoded as record batches, those of each topic in
-    /// file order. The schemas are those of [`TopicRef::columns`].
+    /// file order. The schemas are those of [`TopicRef::columns`]. Records in parts of the log that
+    /// were not read are an error, not left out.
     ///
     /// # For implementations
-    /// One topic after the other, unless the format does better: in one pass over the log.
+    /// The default reads one topic after the other; a format can read all in one pass.
     #[cfg(feature = "arrow")]
     fn batches<'a>(&'a self, select: &Select) -> TopicBatches<'a> {
         let select = select.clone();
-        let topics = self.topics().iter().filter(|topic| topic.count > 0).collect::<Vec<_>>();
-        let batches = move |topic: &'a Topic| {
-            let batches =
-                select.keeps_topic(topic).then(|| self.topic_columns(topic.id, &select).ok()).flatten();
-            batches.into_iter().flatten().map(|batch| Ok((topic.id, batch?)))
+        let wanted = |topic: &&Topic| topic.count > 0 && select.keeps_topic(topic);
+        let topics = self.topics().iter().filter(wanted).collect::<Vec<_>>();
+        let batches = move |topic: &'a Topic| -> TopicBatches<'a> {
+            match self.topic_columns(topic.id, &select) {
+                Ok(batches) => Box::new(batches.map(move |batch| Ok((topic.id, batch?)))),
+                Err(error) if error.kind == ErrorKind::PartlyRead => {
+                    let error = arrow_schema::ArrowError::from_external_error(Box::new(error));
+                    Box::new(std::iter::once(Err(error)))
+                }
+                // It cannot be decoded.
+                Err(_) => Box::new(std::iter::empty()),
+            }
         };
         Box::new(topics.into_iter().flat_map(batches))
     }
 
-    /// Returns the ranges of the file that are still to be fetched before the selected records can
-    /// be read, where parts of the log were not read: none once they can, `None` where only the whole
-    /// file will do. It is asked again after each fetch.
+    /// Returns the ranges of the file that must be fetched before the selected records can be read:
+    /// no range if they can be read now, `None` if the whole file is needed. After a fetch, the log
+    /// is opened and asked again.
     fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
         None
     }
 
-    /// Returns the console lines in file order; `None` where the format has no such thing.
+    /// Returns the console lines in file order; `None` if the format has no console lines.
     fn texts(&self) -> Option<Texts<'_>> {
         None
     }
 
-    /// For implementations: what [`TopicRef::definition`] gives of the topic with this index.
+    /// For implementations: returns what [`TopicRef::definition`] returns for this topic.
     #[doc(hidden)]
     fn topic_definition(&self, _: TopicId) -> Option<String> {
         None
     }
 
-    /// Everything noticed while the log was read.
+    /// Returns the diagnostics of the log.
     fn diagnostics(&self) -> &Diagnostics;
 
-    /// Returns where the bytes of the log are: their sum is its size.
+    /// Returns the size of the log by content: the bytes of all entries are the size of the file.
     fn usage(&self) -> Vec<Usage>;
 
-    /// Writes the best valid log that this one still holds, and accounts for every byte. A valid
-    /// log is copied as it is.
+    /// Writes every intact record to a new log, and accounts for every byte. A valid log is copied
+    /// byte for byte.
     ///
     /// # Errors
     /// Returns an error if the output refuses.
@@ -306,7 +314,8 @@ pub trait LogReader: Send + Sync {
     fn slice(&self, select: &Select, out: &mut dyn Write) -> Result<Sliced>;
 }
 
-/// For implementations: the error of a log that is asked for records in parts that were not read.
+/// For implementations: returns an error if the selected records are in parts of the log that were
+/// not read.
 pub fn refuse(log: &dyn LogReader, unread: &Unread, select: &Select) -> Option<Error> {
     if unread.is_empty() || log.needed(select).is_some_and(|needed| needed.is_empty()) {
         return None;
@@ -368,7 +377,8 @@ impl fmt::Debug for TopicRef<'_> {
     }
 }
 
-/// One pass over a log that comes from a pipe. Memory is bounded; topics appear as they are met.
+/// One pass over a log from a pipe, in bounded memory. A topic is listed once its definition or
+/// first record was read.
 pub trait LogStream: Send {
     /// Returns the format's constants.
     fn format(&self) -> &'static FormatInfo;
@@ -379,14 +389,14 @@ pub trait LogStream: Send {
     /// Returns an error if the input cannot be read, or turns out to use what is not supported.
     fn next_record(&mut self) -> Result<Option<Record<'_>>>;
 
-    /// Returns the topics met so far.
+    /// Returns the topics read so far.
     fn topics(&self) -> &[Topic];
 
     /// Returns the summary of what was read so far; complete once
     /// [`next_record`](Self::next_record) gave `None`.
     fn info(&self) -> LogInfo;
 
-    /// Everything noticed so far.
+    /// Returns the diagnostics so far.
     fn diagnostics(&self) -> &Diagnostics;
 }
 

@@ -24,8 +24,8 @@ pub trait Decode: Send + Sync {
     }
 }
 
-/// The bytes of a record: borrowed from the log, or from a block of it that was decompressed and that all of its records
-/// share.
+/// The bytes of a record: borrowed from the log, or shared with the other records of a block that
+/// was decompressed.
 #[derive(Clone)]
 pub struct Payload<'a>(Bytes<'a>);
 
@@ -36,7 +36,7 @@ enum Bytes<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Returns the bytes where they lie in the log; `None` if they were decompressed.
+    /// Returns the bytes of the log itself; `None` if they were decompressed.
     #[inline]
     pub fn borrowed(&self) -> Option<&'a [u8]> {
         match self.0 {
@@ -45,7 +45,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Bytes of a decompressed block.
+    /// Makes a payload of a range of a decompressed block.
     ///
     /// # Panics
     /// Panics if the block does not have them.
@@ -100,7 +100,7 @@ impl fmt::Debug for Payload<'_> {
 pub struct Record<'a> {
     /// The topic it belongs to.
     pub topic: &'a Topic,
-    /// Its time on the log's clock; `None` where the topic carries none.
+    /// Its time on the log's clock; `None` if it has none.
     pub time: Option<Timestamp>,
     /// The offset of its first byte, framing included, from the start of the file.
     pub offset: u64,
@@ -125,7 +125,8 @@ impl<'a> Record<'a> {
         Self { topic, time, offset, seq, payload: payload.into(), decode, origin: 0 }
     }
 
-    /// The same record with the number of what recorded it, for readers that tell several sources of one topic apart.
+    /// Returns the same record with the number of its source, for readers that distinguish several
+    /// sources of one topic.
     #[doc(hidden)]
     #[must_use]
     pub fn with_origin(mut self, origin: u32) -> Self {
@@ -133,7 +134,7 @@ impl<'a> Record<'a> {
         self
     }
 
-    /// The number of what recorded it; 0 where the reader gave none.
+    /// Returns the number of the record's source; 0 if the reader does not distinguish sources.
     #[doc(hidden)]
     pub fn origin(&self) -> u32 {
         self.origin

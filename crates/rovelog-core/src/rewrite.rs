@@ -1,11 +1,11 @@
-//! Logs made of logs: what recovering, slicing and merging leave, the same for every format.
+//! Results of recovering, slicing and merging, the same for every format.
 
 use std::io::Write;
 use std::ops::Range;
 
 use crate::{Detail, Diagnostics, Timestamp, packed, ranges};
 
-/// How to recover.
+/// Options of recovery.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RecoverOptions {
@@ -23,7 +23,7 @@ impl RecoverOptions {
     }
 }
 
-/// What became of the bytes of a damaged log. Kept, lost and stale bytes together are its length.
+/// The result of a recovery. Kept, lost and stale bytes together are the length of the damaged log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovery {
     /// Records of the recovered log.
@@ -43,7 +43,7 @@ pub struct Recovery {
     pub segments: Vec<Segment>,
     /// Whether the log was valid, so that the recovered one is a plain copy.
     pub unchanged: bool,
-    /// What only this format has to say.
+    /// Further results that only this format has.
     pub details: Vec<Detail>,
 }
 
@@ -107,7 +107,7 @@ pub struct Segment {
     pub in_time_order: bool,
 }
 
-/// What a part of a log holds that was made a log of its own.
+/// The result of slicing a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sliced {
     /// Its records.
@@ -118,7 +118,7 @@ pub struct Sliced {
     pub topics: usize,
     /// Its bytes.
     pub bytes: u64,
-    /// What only this format has to say.
+    /// Further results that only this format has.
     pub details: Vec<Detail>,
 }
 
@@ -129,7 +129,7 @@ impl Sliced {
     }
 }
 
-/// How the clocks of merged logs are brought together.
+/// Alignment of the clocks of merged logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Align {
     /// The logs must show that they share a clock; others are refused.
@@ -170,7 +170,7 @@ impl Align {
     }
 }
 
-/// What logs became that were merged into one.
+/// The result of merging logs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Merged {
     /// Records of the merged log.
@@ -179,9 +179,9 @@ pub struct Merged {
     pub topics: usize,
     /// Its bytes.
     pub bytes: u64,
-    /// What one log cannot hold from all, in words. Nothing else is missing.
+    /// Content of the logs that the merged one does not have, in words.
     pub left_out: Vec<String>,
-    /// What only this format has to say.
+    /// Further results that only this format has.
     pub details: Vec<Detail>,
 }
 

@@ -1,4 +1,4 @@
-//! Selections: which topics and which span of time a reader should hand out.
+//! Selections: the topics, the fields and the time window that a reader returns.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Included, Unbounded};
@@ -50,34 +50,34 @@ pub struct Select {
     pub fields: Option<Names>,
     /// First time to keep, nanoseconds of the log's clock, inclusive.
     pub start: Option<i64>,
-    /// First time to leave out again, nanoseconds of the log's clock.
+    /// End of the window, nanoseconds of the log's clock, exclusive.
     pub end: Option<i64>,
     /// Also keep each topic's last record before `start`: the state that held when the window
     /// opens.
     pub last_before: bool,
-    /// Of which topics `last_before` keeps it, by name; `None`: of all that are kept.
+    /// Topics whose last record `last_before` keeps, by name; `None` keeps that of all topics.
     pub last_before_topics: Option<Names>,
     /// Truth values of a ULog as their bytes, signed as in pyulog: some writers store others than 0
     /// and 1. Columns only.
     pub bool_bytes: bool,
     /// Only the blocks that start in this range of bytes of the log: parts of a log that are read
-    /// separately. Ranges that together cover a log select each of its records once. A block is what a reader goes through at once: 4 MiB, a chunk, a message. Columns
-    /// only.
+    /// separately. Ranges that together cover a log select each of its records once. A block is 4
+    /// MiB of an index, a chunk, a block of an RLD, or a message of a VEL log. Columns only.
     pub blocks: Option<Range<u64>>,
 }
 
 impl Select {
-    /// Everything.
+    /// Selects everything.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Returns one topic, by its name; the instance `/0` may be left out.
+    /// Selects one topic, by its name; the instance `/0` can be omitted.
     pub fn topic(name: impl Into<String>) -> Self {
         Self::topics([name])
     }
 
-    /// Several topics, by name.
+    /// Selects several topics, by name.
     pub fn topics<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         Self { topics: Some(Names::from_iter(names)), ..Self::default() }
     }
@@ -141,7 +141,7 @@ impl Select {
         self.topics.as_ref().is_none_or(|names| names.topic(topic))
     }
 
-    /// Returns whether something between these times may lie in the window.
+    /// Returns whether a record between these times can be in the window.
     pub fn keeps_span(&self, first: i64, last: i64) -> bool {
         self.start.is_none_or(|start| last >= start) && self.end.is_none_or(|end| first < end)
     }

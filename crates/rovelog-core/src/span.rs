@@ -1,7 +1,7 @@
 //! The span of time that a log's data fills, and the records that lie far outside of it.
 //!
 //! One record with a stale timestamp can lie minutes or years away from all others. It must not
-//! segment a log: plots, windows and rates work on the span that the data fills. A scan feeds the
+//! lengthen a log: plots, windows and rates work on the span that the data fills. A scan feeds the
 //! time of each record to the [`Spread`] of its topic, and at its end [`DataSpan::of`] finds the
 //! main body of all times and what is outside of it.
 

@@ -1,10 +1,10 @@
-//! A log made of others: ranges of their bytes, copied as they are, and bytes that are made for it.
+//! A log that consists of copied ranges of other logs and of new bytes.
 
 use std::io::{Read, Result, Write};
 use std::ops::Range;
 
-/// What a log is made of, in its order. It holds no bytes of its sources, only which of them it is
-/// made of: 24 bytes for each range that does not begin where the one before it ends.
+/// The parts of a new log, in order. Copied ranges are not held in memory: each takes 24 bytes,
+/// unless it starts where the previous one ends.
 ///
 /// ```
 /// use rovelog_core::splice::Splice;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// Whose zero a timestamp counts from.
+/// The clock of a timestamp, by its zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Clock {
@@ -67,18 +67,19 @@ impl Timestamp {
         }
     }
 
-    /// RFC 3339 with 0, 3, 6 or 9 digits, as many as the value needs; `None` off the Unix clock.
+    /// Returns the time in RFC 3339 with 0, 3, 6 or 9 digits, as many as it needs; `None` if the
+    /// clock is not the Unix clock.
     pub fn rfc3339(self) -> Option<String> {
         let utc = self.to_utc()?;
         Some(utc.to_rfc3339_opts(SecondsFormat::AutoSi, true))
     }
 
-    /// Returns the time as chrono's type; `None` off the Unix clock.
+    /// Returns the time as chrono's type; `None` if the clock is not the Unix clock.
     pub fn to_utc(self) -> Option<DateTime<Utc>> {
         (self.clock == Clock::Unix).then(|| DateTime::from_timestamp_nanos(self.nanos))
     }
 
-    /// Decimal seconds, exact: `112.417000000` is written `112.417`.
+    /// Returns the exact decimal seconds for display: 112 417 000 000 ns are `112.417`.
     pub fn seconds(self) -> Seconds {
         Seconds(self.nanos)
     }

@@ -78,14 +78,13 @@ impl Topic {
         }
     }
 
-    /// Returns whether it is one of these very topics, those of a log, and not one of another log,
-    /// nor a copy.
+    /// Returns whether it is one of `topics` itself, and not a topic of another log or a copy.
     pub fn is_of(&self, topics: &[Self]) -> bool {
         topics.get(self.id.index()).is_some_and(|own| std::ptr::eq(own, self))
     }
 
-    /// Mean rate in Hz: `(n - 1) / d` over the records with a time within the log's data; `None`
-    /// below two or without duration.
+    /// Returns the mean rate in Hz: `(n - 1) / d` over the records with a time within the log's data;
+    /// `None` if there are fewer than two, or if they have no duration.
     pub fn rate_hz(&self) -> Option<f64> {
         let (count, first, last) = match &self.in_data {
             Some(within) => (within.count, within.first, within.last),

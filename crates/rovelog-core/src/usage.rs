@@ -1,4 +1,4 @@
-//! Where the bytes of a log are.
+//! Size of a log by content.
 
 use std::collections::HashMap;
 

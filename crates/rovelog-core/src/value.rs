@@ -1,4 +1,4 @@
-//! Owned values, for those who want any field of any record without knowing its type beforehand.
+//! Owned values: any field of any record, without knowing its type beforehand.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Value {
         Self::UInt(n, 64)
     }
 
-    /// Any number as `f64`, with the rounding of a cast; `None` for what is not a number.
+    /// Returns a number as `f64`, rounded as by a cast; `None` for any other value.
     pub fn as_f64(&self) -> Option<f64> {
         match *self {
             Self::Int(v, _) => Some(v as f64),

@@ -61,17 +61,17 @@ pub struct Logs {
 }
 
 /// Locations of `ULog` files.
-pub const ULOG: Logs = Logs { format: "ulog", extensions: &["ulg"], folder: "ulog", cases: 130 };
+pub const ULOG: Logs = Logs { format: "ulog", extensions: &["ulg"], folder: "ulog", cases: 140 };
 
 /// Locations of RLD logs.
-pub const RLD: Logs = Logs { format: "rld", extensions: &["rld"], folder: "rld", cases: 90 };
+pub const RLD: Logs = Logs { format: "rld", extensions: &["rld"], folder: "rld", cases: 100 };
 
 /// Locations of ROS bags; real ones are compressed, too.
 pub const ROSBAG: Logs =
-    Logs { format: "rosbag", extensions: &["bag", "gz", "bz2"], folder: "rosbag12", cases: 85 };
+    Logs { format: "rosbag", extensions: &["bag", "gz", "bz2"], folder: "rosbag12", cases: 180 };
 
 /// Locations of VEL logs; the real ones come from an independent writer.
-pub const VEL: Logs = Logs { format: "vel", extensions: &["vel"], folder: "vel", cases: 90 };
+pub const VEL: Logs = Logs { format: "vel", extensions: &["vel"], folder: "vel", cases: 95 };
 
 impl Logs {
     /// Returns the corpus: small logs made from the specification, without those that are

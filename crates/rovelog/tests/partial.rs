@@ -193,6 +193,8 @@ fn an_outline_says_nothing_that_is_not_so() {
                 matches!(records.next(), Some(Err(error)) if error.kind == ErrorKind::PartlyRead),
                 "{name}"
             );
+            #[cfg(feature = "arrow")]
+            assert!(log.batches(&Select::all()).any(|batch| batch.is_err()), "{name}: batches");
         }
     }
 }

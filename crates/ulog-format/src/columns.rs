@@ -17,7 +17,7 @@ use rovelog_core::scan::{Scan as _, Stream, Window};
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::definitions::Definitions;
-use crate::error::{ID, UlogError};
+use crate::error::UlogError;
 use crate::index::Cursor;
 use crate::layout::{Layout, TimeWidth};
 use crate::reader::UlogReader;
@@ -95,7 +95,7 @@ enum Pass<'a> {
 /// A pass over the blocks of the index that hold something that is wanted.
 struct Indexed<'a> {
     reader: &'a UlogReader,
-    /// By topic. Made with the first row: who only asks for a schema does not wait for all topics.
+    /// By topic. Made with the first row: a caller that needs only the schema does not wait for it.
     wanted: Vec<bool>,
     /// Blocks still to be read, and the pass over the current one.
     blocks: std::ops::Range<usize>,
@@ -458,6 +458,8 @@ impl Builder {
 
 /// Returns the decode plan of a topic for the selected fields.
 pub(crate) fn plan(topic: &Topic, layout: &Layout, select: &Select) -> Plan {
-    let pairs = [("rovelog.format", ID), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
+    let format = crate::wire::INFO.id;
+    let pairs =
+        [("rovelog.format", format), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
     Plan::new(&layout.record, select, metadata(pairs)).expect("all rows of a format have one size")
 }

@@ -14,7 +14,7 @@ use crate::layout::{Defined, Formats, Layout, TimeWidth, Undecodable};
 use crate::row::Row;
 use crate::schema::FormatText;
 use crate::utc;
-use crate::wire::{self, Message};
+use crate::wire::{self, HEADER_LEN, Message};
 
 /// One subscription: a topic of the log, with the definition that was active when it was made.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Subscription {
     pub msg_id: u16,
     /// The instance.
     pub multi_id: u8,
-    /// Where the fields lie, or why that is not known.
+    /// The positions of the fields, or why they are unknown.
     pub(crate) layout: Result<Arc<Layout>, Undecodable>,
     /// The end of its 'A' message.
     pub(crate) announced: u64,
@@ -200,7 +200,7 @@ impl Definitions {
         &self.subscriptions
     }
 
-    /// Returns where the fields of a topic lie.
+    /// Returns the positions of the fields of a topic.
     ///
     /// # Errors
     /// Returns an error if the topic cannot be decoded, or is one of another log.
@@ -385,7 +385,7 @@ impl Definitions {
         let topic = &self.topics[series as usize];
         let subscription = &mut self.subscriptions[series as usize];
         if !std::mem::replace(&mut subscription.range_noted, true) {
-            notes.push(&rules::TIMESTAMP_OUT_OF_RANGE, at..at + 3, || {
+            notes.push(&rules::TIMESTAMP_OUT_OF_RANGE, at..at + HEADER_LEN, || {
                 format!("a row of {} has a timestamp after the year 2262", topic.name)
             });
         }
@@ -398,7 +398,7 @@ impl Definitions {
         let (time, topic) = (shape.time, &self.topics[shape.series as usize]);
         let subscription = &mut self.subscriptions[shape.series as usize];
         // A message header is enough of a range: the rows that follow are alike.
-        let range = at..at + 3;
+        let range = at..at + HEADER_LEN;
         if std::mem::take(&mut subscription.unsubscribed) {
             notes.push(&rules::DATA_AFTER_UNSUBSCRIBE, range.clone(), || {
                 format!("{} has data after its unsubscription", topic.name)

@@ -1,4 +1,4 @@
-//! Everything that can be noticed in a ULog, in one table. Codes and names are stable.
+//! The diagnostics of ULog files, in one table. Codes and names are stable.
 
 rovelog_core::rules! {
     LOST "E-ULOG-001" "gap" DataLost

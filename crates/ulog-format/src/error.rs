@@ -1,13 +1,10 @@
-//! Why a ULog could not be opened or written. Damage is no error: it is a diagnostic.
+//! Errors of opening, reading or writing a ULog. Damage is not an error: it is a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
 use rovelog_core::text::count;
 
-/// The format's id.
-pub(crate) const ID: &str = "ulog";
-
-/// The errors of this crate, each with what a user needs to act on it.
+/// The errors of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UlogError {
@@ -17,7 +14,7 @@ pub enum UlogError {
     /// The file ends inside its 16-byte header.
     #[error("the file ends at byte {len}, inside the 16-byte header of a ULog")]
     HeaderCut {
-        /// Its length in bytes.
+        /// Length in bytes.
         len: u64,
     },
     /// Incompatible flag bits are set that this reader does not know: the log must be refused.
@@ -37,7 +34,7 @@ pub enum UlogError {
     Undecodable {
         /// The topic.
         topic: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// A topic that the log does not have.
@@ -73,7 +70,7 @@ pub enum UlogError {
     BadFormat {
         /// The format.
         name: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// A subscription that must not be written.
@@ -81,10 +78,10 @@ pub enum UlogError {
     BadSubscription {
         /// Name and instance.
         topic: String,
-        /// Why.
+        /// Reason.
         why: &'static str,
     },
-    /// A definition behind the start of the data section.
+    /// A definition after the start of the data section.
     #[error("{what} cannot be written after the start of the data section")]
     DefinitionsClosed {
         /// What was to be written.
@@ -109,7 +106,7 @@ pub enum UlogError {
     BadKey {
         /// Its name.
         name: String,
-        /// Why.
+        /// Reason.
         why: &'static str,
     },
     /// More than a message can hold.
@@ -122,36 +119,36 @@ pub enum UlogError {
         /// The largest length.
         max: usize,
     },
-    /// A message that contradicts its type, or is where it must not.
+    /// A message that contradicts its type, or that is not allowed at this position.
     #[error("a '{letter}' message cannot be written here: {why}")]
     BadMessage {
         /// The letter of its type.
         letter: char,
-        /// Why.
+        /// Reason.
         why: &'static str,
     },
     /// A log to which nothing can be appended.
     #[error("cannot append to this log: {why}")]
     CannotAppend {
-        /// Why.
+        /// Reason.
         why: &'static str,
     },
-    /// A part of a log in which short timestamps would be counted differently.
+    /// A part of a log in which timestamps of fewer than 64 bits would be unwrapped differently.
     #[error("{topic} has timestamps shorter than 64 bits, which depend on the rows left out")]
     TimesWouldMove {
         /// The topic.
         topic: String,
     },
-    /// A log to be merged that does not tell how its clock is to the others'.
+    /// A log to be merged whose clock has no known offset to the others.
     #[error("log {number} has no UTC, so it cannot be aligned with the others")]
     ClockUnknown {
-        /// Which log, from 1.
+        /// Number of the log, from 1.
         number: usize,
     },
     /// Logs to be merged whose clocks started at different times.
     #[error("the clocks of the logs started up to {seconds} s apart")]
     ClocksDiffer {
-        /// How far apart.
+        /// Largest difference in seconds.
         seconds: u64,
     },
     /// Logs to be merged that define one format in two ways.
@@ -166,7 +163,7 @@ pub enum UlogError {
         /// The topic.
         topic: String,
     },
-    /// The operating system refused to read or write.
+    /// An error of the operating system during reading or writing.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -252,4 +249,4 @@ impl UlogError {
     }
 }
 
-rovelog_core::explained!(UlogError, ID);
+rovelog_core::explained!(UlogError, crate::wire::INFO.id);

@@ -2,9 +2,9 @@
 //!
 //! # Open
 //!
-//! [`Ulog::open`](Format::open) takes bytes in memory or in a mapped file;
-//! [`Ulog::stream`](Format::stream) takes a pipe and needs memory for a window only. Damage is not
-//! an error: an error means that nothing can be read.
+//! [`Ulog::open`](Format::open) takes bytes in memory or in a mapped file.
+//! [`Ulog::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
+//! error: an error means that nothing can be read.
 //!
 //! ```no_run
 //! use ulog_format::{Format, LogStream, ReadOptions, Ulog};
@@ -20,8 +20,8 @@
 //!
 //! # Inspect
 //!
-//! [`info`](LogReader::info) is the summary, [`topics`](LogReader::topics) what was recorded, and
-//! [`diagnostics`](LogReader::diagnostics) every problem found in the file;
+//! [`info`](LogReader::info) returns the summary, [`topics`](LogReader::topics) what was recorded,
+//! and [`diagnostics`](LogReader::diagnostics) every problem found in the bytes;
 //! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
@@ -41,8 +41,8 @@
 //!
 //! # Iterate
 //!
-//! [`records`](LogReader::records) hands out records in time order, `records_in_file_order` in file
-//! order. [`UlogReader::row`] reads single fields in place; [`typed`] reads rows as
+//! [`records`](LogReader::records) returns records in time order, `records_in_file_order` in the
+//! order of the file. [`UlogReader::row`] reads single fields in place; [`typed`] reads rows as
 //! structs of your own.
 //!
 //! ```no_run
@@ -59,9 +59,9 @@
 //!
 //! # Columns
 //!
-//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) gives a topic as
-//! Arrow record batches: the time `t_ns`, then its fields. [`UlogReader::batches`] gives all topics
-//! in one pass.
+//! With the feature `arrow`, [`columns`](rovelog_core::TopicRef#method.columns) returns a topic as
+//! Arrow record batches: the time `t_ns`, then its fields. [`UlogReader::batches`] returns all
+//! topics in one pass.
 //!
 //! ```no_run
 //! # use ulog_format::{Format, LogReader, ReadOptions, Select, Ulog};
@@ -100,16 +100,16 @@
 //!
 //! # Recover
 //!
-//! [`recover`](LogReader::recover) repairs a damaged log: it writes every intact message to a new
-//! log and reports what was lost. [`slice`](LogReader::slice) writes a part by topic and time;
-//! [`Ulog::merge`](Format::merge) writes several logs as one.
+//! [`recover`](LogReader::recover) writes every intact message of a damaged log to a new file and
+//! accounts for every byte. [`slice`](LogReader::slice) writes a part by topic and time;
+//! [`Ulog::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
 //! # use ulog_format::{Format, LogReader, ReadOptions, Ulog};
 //! # use ulog_format::rovelog_core::RecoverOptions;
 //! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
-//! let mut valid = std::fs::File::create("valid-flight.ulg")?;
-//! let recovery = log.recover(&mut valid, &RecoverOptions::default())?;
+//! let mut recovered = std::fs::File::create("flight-recovered.ulg")?;
+//! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -118,14 +118,16 @@
 //!
 //! Lowest first; each is usable without those above it:
 //!
-//! - [`wire`]: the bytes, declared in the specification's order; reads and writes.
-//! - `scan` and `validate` (private): the one scanner of intact and damaged logs.
-//! - [`rovelog_core::layout`]: where the fields of a definition are in a row, and how they are decoded.
-//! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass over
-//!   a pipe, in bounded memory. Both return [`Record`]s, and [`Row`] for their fields.
+//! - [`wire`]: the bytes, declared in the order of the specification; used for reading and writing.
+//! - `scan` and `validate` (private): one scanner of the messages of valid and damaged logs.
+//! - [`rovelog_core::layout`]: the positions of the fields of a definition in a row, and how they
+//!   are decoded.
+//! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass
+//!   over a pipe, in bounded memory. Both return [`Record`]s, and [`Row`] for their fields.
 //! - [`typed`]: rows as structs of your own, declared with [`rows!`].
-//! - [`LogReader::recover`]: repairs a damaged log, with an account of every byte.
-//! - [`LogReader::slice`] and [`Ulog::merge`](Format::merge): parts of a log, or several logs, as a new log.
+//! - [`LogReader::recover`]: every intact message of a damaged log, with an account of every byte.
+//! - [`LogReader::slice`] and [`Ulog::merge`](Format::merge): a part of a log, or several logs, as a
+//!   new log.
 //! - [`UlogWriter`]: logs from scratch, copies message by message, and appending to finished logs.
 //! - [`UlogReader::batches`] and its siblings: topics as Arrow record batches (feature `arrow`).
 #![forbid(unsafe_code)]
@@ -168,7 +170,7 @@ use rovelog_core::partial::Ranges;
 use rovelog_core::reader::{Texts, refuse};
 use rovelog_core::{
     Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, RecoverOptions, Recovery,
-    Result, Signature, Sliced, Topic, TopicId, Usage,
+    Result, Sliced, Topic, TopicId, Usage,
 };
 #[cfg(feature = "arrow")]
 use rovelog_core::{Batches, TopicBatches};
@@ -191,25 +193,16 @@ pub use writer::{
     append_to_file,
 };
 
-// Who depends on this crate alone finds here what opens a log and reads it, and the names of what that gives.
+// Users of this crate alone find here the traits that open and read a log, and core itself.
 pub use rovelog_core;
 pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
-
-static INFO: FormatInfo = Ulog::INFO;
 
 /// The ULog format.
 #[derive(Clone, Copy, Debug)]
 pub struct Ulog;
 
 impl Format for Ulog {
-    const INFO: FormatInfo = FormatInfo {
-        id: error::ID,
-        name: "ULog",
-        about: "PX4 flight log",
-        extensions: &["ulg", "ulog"],
-        signatures: &[Signature(&wire::MAGIC)],
-        files: None,
-    };
+    const INFO: FormatInfo = wire::INFO;
     type Reader = UlogReader;
     type Stream = UlogStream<Box<dyn Read + Send>>;
 
@@ -232,7 +225,7 @@ impl Format for Ulog {
 
 impl LogReader for UlogReader {
     fn format(&self) -> &'static FormatInfo {
-        &INFO
+        &wire::INFO
     }
 
     fn info(&self) -> &LogInfo {
@@ -278,7 +271,7 @@ impl LogReader for UlogReader {
         Some(self.scanner().definitions.subscriptions.get(topic.index())?.format.as_ref()?.to_string())
     }
 
-    /// A ULog has no index: only what has no records needs nothing more.
+    /// A ULog has no index, so a selection needs all of its bytes.
     fn needed(&self, _: &Select) -> Option<Vec<Range<u64>>> {
         self.unread().is_empty().then(Vec::new)
     }
@@ -303,7 +296,7 @@ impl LogReader for UlogReader {
 
 impl<R: Read + Send> LogStream for UlogStream<R> {
     fn format(&self) -> &'static FormatInfo {
-        &INFO
+        &wire::INFO
     }
 
     fn next_record(&mut self) -> Result<Option<Record<'_>>> {

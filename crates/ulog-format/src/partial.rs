@@ -1,5 +1,5 @@
-//! Logs of which parts are read. A ULog has no index: its head has the definitions, the rest tells
-//! only what is in it.
+//! Logs of which parts are read. A ULog has no index: its start has the definitions, and nothing
+//! tells what the other parts contain.
 
 use rovelog_core::partial::{END, Ranges};
 use rovelog_core::scan::{Scan as _, Window};
@@ -7,10 +7,10 @@ use rovelog_core::{ReadOptions, Result};
 
 use crate::scan::{Scanner, Step};
 
-/// Most bytes of the definitions that are fetched.
+/// Maximum number of bytes that are fetched for the definitions.
 const MOST: u64 = 3 * END;
 
-/// Fetches the definitions: all before the first row.
+/// Fetches the definitions: all bytes before the data section.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let (size, mut len) = (file.size(), END);
     while len < size.min(MOST) && !reaches_data(&file.read(0..len)?) {
@@ -19,7 +19,7 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     file.fetch(std::slice::from_ref(&(0..len.min(size))))
 }
 
-/// Returns whether the definitions end in `head`, or more of the file does not help.
+/// Returns whether the data section starts within `head`, or more bytes would not help.
 fn reaches_data(head: &[u8]) -> bool {
     let Ok(mut scanner) = Scanner::start(head, &ReadOptions::default()) else { return true };
     let window = Window { data: head, base: 0, eof: false };

@@ -21,8 +21,8 @@ use crate::scan::{Scanner, Step};
 use crate::state::Summary;
 use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
 
-/// A ULog, opened. What is behind its header is scanned once, when something of it is first asked
-/// for; rows are decoded when asked for.
+/// An opened ULog. Everything after its header is scanned once, at the first request for it; rows
+/// are decoded on request.
 #[derive(Debug)]
 pub struct UlogReader {
     pub(crate) bytes: Bytes,
@@ -38,7 +38,7 @@ struct Scanned {
     scanner: Scanner,
     index: Index,
     info: LogInfo,
-    /// Where 'I', 'M', 'P' and 'Q' messages are.
+    /// Offsets of 'I', 'M', 'P' and 'Q' messages, with their sections.
     described: Vec<(u64, Section)>,
 }
 
@@ -58,7 +58,8 @@ impl Scanned {
         again
     }
 
-    /// Scans the log, part by part where parts were not read. `data` is the span of its data, where it is known from a scan before.
+    /// Scans the log, part by part where parts were not read. `data` is the span of its data, if it
+    /// is known from an earlier scan.
     fn scan(bytes: &[u8], unread: &Unread, mut scanner: Scanner, data: Option<DataSpan>) -> Self {
         if let Some(end) = data.as_ref().and_then(|data| u64::try_from(data.end.nanos / 1000).ok()) {
             scanner.clock = scanner.clock.until(end);
@@ -108,8 +109,8 @@ impl Scanned {
                             described.push((at, section));
                         }
                     }
-                    // Data without a usable subscription is framed correctly: a second pass passes it by itself.
-                    Step::Lost { rule, .. } if rule.name == "unknown_id" || rule.name == "undecodable" => {}
+                    // Data without a usable subscription is framed correctly, so a second pass skips it.
+                    Step::Lost { rule, .. } if [&rules::UNKNOWN_ID, &rules::UNDECODABLE].contains(&rule) => {}
                     Step::Lost { at, end, .. } | Step::Unread { at, end } => index.blocks.skip(at..end),
                     Step::End => break,
                 }
@@ -124,11 +125,12 @@ impl Scanned {
 }
 
 impl UlogReader {
-    /// Opens the log that `bytes` holds.
+    /// Opens the log in `bytes`.
     ///
     /// # Errors
-    /// Returns an error if the bytes are no ULog, end inside its header, or use incompatible
-    /// features. Damage is no error: it is in [`diagnostics`](LogReader::diagnostics).
+    /// Returns an error if the bytes are not a ULog, end inside its header, or use incompatible
+    /// features. Damage is not an error: it is reported by
+    /// [`diagnostics`](LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
         let scanner = Scanner::start(&bytes, options)?;
         let (header, flags, options) = (scanner.header, scanner.flags, options.clone());
@@ -161,7 +163,7 @@ impl UlogReader {
         &self.scanned().index
     }
 
-    /// Returns whether the index is there already.
+    /// Returns whether the log was scanned already.
     #[cfg(feature = "arrow")]
     pub(crate) fn is_indexed(&self) -> bool {
         self.scanned.get().is_some()
@@ -172,7 +174,7 @@ impl UlogReader {
         &self.header
     }
 
-    /// Returns the flag bits, where the log has them.
+    /// Returns the flag bits, if the log has them.
     pub fn flag_bits(&self) -> Option<&FlagBits> {
         self.flags.as_ref()
     }
@@ -182,7 +184,7 @@ impl UlogReader {
         &self.scanner().appended
     }
 
-    /// Formats, subscriptions, and the layouts of topics.
+    /// Returns the formats, the subscriptions, and the layouts of topics.
     pub fn definitions(&self) -> &Definitions {
         &self.scanner().definitions
     }
@@ -261,7 +263,7 @@ impl UlogReader {
         self.index().blocks.skips()
     }
 
-    /// Pieces of messages at which the log ended before data was appended to it.
+    /// Returns the cut messages at the end of the log before data was appended to it.
     pub(crate) fn cut_before_appended(&self) -> Vec<std::ops::Range<u64>> {
         let cuts = self.diagnostics().list().iter().filter(|found| found.rule == &rules::CUT);
         let cuts = cuts.map(|cut| cut.range.clone());
@@ -341,7 +343,7 @@ pub(crate) fn valid_message(bytes: &[u8]) -> Message<'_> {
 struct RowsOf<'a> {
     reader: &'a UlogReader,
     wanted: Vec<bool>,
-    /// In which eras these topics have rows.
+    /// The eras in which these topics have rows.
     eras: [bool; 3],
 }
 

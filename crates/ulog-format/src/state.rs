@@ -1,4 +1,4 @@
-//! What a scan of a log adds up to: counts, clocks, and the lines of `rovelog info`.
+//! Summary of a scan: counts, clocks, and the lines of `info`.
 
 use std::collections::BTreeMap;
 
@@ -195,8 +195,7 @@ impl Summary {
         topic.in_order = stats.times.is_ascending();
     }
 
-    /// In which eras each of so many topics has rows, in a log that starts at `start`,
-    /// microseconds.
+    /// Returns the eras in which each topic has rows, in a log that starts at `start`, microseconds.
     pub(crate) fn eras(&self, start: u64, topics: usize) -> Vec<[bool; 3]> {
         let start = i64::try_from(start).unwrap_or(i64::MAX).saturating_mul(1000);
         let of = |stats: &Stats| {
@@ -299,7 +298,7 @@ impl Summary {
         info
     }
 
-    /// When logging started, microseconds. Some writers leave the header's time 0: then the median
+    /// Returns when logging started, in microseconds. Some writers leave the header's time 0: then the median
     /// of the topics' first times, because a topic's first row may be a value published long before
     /// the log.
     fn start(&self, scanner: &Scanner) -> u64 {

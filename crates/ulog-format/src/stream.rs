@@ -14,16 +14,16 @@ use crate::scan::{ROW_AT, Scanner, Step};
 use crate::state::Summary;
 use crate::wire::Message;
 
-/// A ULog that comes from a pipe.
+/// A ULog from a pipe.
 ///
-/// The buffer holds one chunk and what the scan still looks at: a message and, where something is
-/// wrong, the few behind it that settle what. It does not grow with the log.
+/// The buffer holds one chunk, or one message and what the scan looks at after it. It does not grow
+/// with the log.
 pub struct UlogStream<R> {
     pub(crate) stream: Stream<R, Scanner>,
     pub(crate) summary: Summary,
 }
 
-/// What a [`UlogStream`] hands out.
+/// The next part of a [`UlogStream`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamItem<'a> {
@@ -37,7 +37,7 @@ impl<R: Read> UlogStream<R> {
     /// Reads the header of a log.
     ///
     /// # Errors
-    /// Returns an error if the input cannot be read, is no ULog, ends inside its header, or uses
+    /// Returns an error if the input cannot be read, is not a ULog, ends inside its header, or uses
     /// incompatible features.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
         let (source, scan) = Source::start(input, |window| {
@@ -56,7 +56,7 @@ impl<R: Read> UlogStream<R> {
         Ok(self.item(step))
     }
 
-    /// Counts a step and hands out what it is.
+    /// Counts a step and returns its item.
     pub(crate) fn item(&mut self, step: Step) -> Option<StreamItem<'_>> {
         match step {
             Step::Row { at, end, shape, time, .. } => {
@@ -101,12 +101,12 @@ impl<R: Read> UlogStream<R> {
         }
     }
 
-    /// Log time so far, microseconds.
+    /// Returns the log time so far, in microseconds.
     pub(crate) fn log_time(&self) -> u64 {
         self.stream.scan.clock.now
     }
 
-    /// Scans to the end and gives every loss on the way, none left out.
+    /// Scans to the end and returns every lost range, also those that are not kept as diagnostics.
     pub(crate) fn losses(mut self) -> Result<Vec<Range<u64>>, UlogError> {
         let mut losses = Vec::new();
         loop {
@@ -144,7 +144,7 @@ impl<R: Read> UlogStream<R> {
         self.summary.info(&self.stream.scan, self.stream.source.window().end())
     }
 
-    /// Formats and subscriptions met so far.
+    /// Returns the formats and subscriptions read so far.
     pub fn definitions(&self) -> &Definitions {
         &self.stream.scan.definitions
     }

@@ -1,4 +1,4 @@
-//! Where the bytes of a log are: by type of message, those of data by topic.
+//! Size of a log by content: types of messages, data by topic.
 
 use rovelog_core::usage::{Usage, UsageTally};
 use rovelog_core::{LogReader as _, TopicId};

@@ -1,18 +1,29 @@
-//! The bytes of a ULog, declared in the order of the specification: these declarations read and
-//! write everywhere.
+//! The bytes of a ULog, declared in the order of the specification. All readers and writers use
+//! these declarations.
 //!
 //! Section names are those of the published "ULog File Format"; **newer** marks what later editions
-//! added. Everything is little endian, packed and unaligned. A structure of fixed size that is met
+//! added. Everything is little endian, packed and unaligned. A structure of fixed size that occurs
 //! with each row is viewed in place; a message borrows its texts and values from the payload it is
 //! read from.
 //!
-//! They say nothing about damage: whether a message makes sense is for the scan to tell.
+//! They do not detect damage: whether a message is plausible is decided by the scan.
 
 use std::io::Cursor;
 
 use binrw::{BinRead, BinResult, BinWrite, binrw};
 use rovelog_core::wire::{U16Le, U64Le, counted, rest};
+use rovelog_core::{FormatInfo, Signature};
 use zerocopy::FromBytes;
+
+/// The format's constants.
+pub(crate) const INFO: FormatInfo = FormatInfo {
+    id: "ulog",
+    name: "ULog",
+    about: "PX4 flight log",
+    extensions: &["ulg", "ulog"],
+    signatures: &[Signature(&MAGIC)],
+    files: None,
+};
 
 /// The first seven bytes of every ULog. "Header Section"
 #[doc(hidden)]

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use rovelog_core::scan::Window;
+use rovelog_core::text::count;
 use rovelog_core::time::Seconds;
 use rovelog_core::{Align, Detail, LogReader, Merged, Recovery, Select, Sliced, Value, ranges};
 
@@ -167,13 +168,13 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
         logs.iter().flat_map(|log| log.topics()).map(|topic| topic.name.as_str()).collect();
     let records = logs.iter().map(|log| log.info().records).sum();
     let mut merged = Merged { records, topics: names.len(), bytes: written.bytes, ..Merged::default() };
-    let gone = |kind, what: &str| {
+    let gone = |kind, noun: &str, what: &str| {
         let n = logs.iter().flat_map(|log| &log.parts).filter(|part| part.what == kind).count();
-        (n > 0).then(|| format!("{n} {what}"))
+        (n > 0).then(|| format!("{} {what}", count(n, noun)))
     };
-    merged.left_out.extend(gone(PartKind::Invalid, "messages marked as invalid"));
-    merged.left_out.extend(gone(PartKind::Behind, "messages after end marks"));
-    merged.left_out.extend(gone(PartKind::Tail, "ranges without messages after end marks"));
+    merged.left_out.extend(gone(PartKind::Invalid, "message", "marked as invalid"));
+    merged.left_out.extend(gone(PartKind::Behind, "message", "after end marks"));
+    merged.left_out.extend(gone(PartKind::Tail, "range", "without messages after end marks"));
     Ok(merged)
 }
 

@@ -1,5 +1,5 @@
 //! Positions: the meaning of their numbers, inferred from the file, and UTC by fitting the log's
-//! clock to them. Section 9 of docs/formats/vel.md.
+//! clock to them. Section 6 of docs/formats/vel.md.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rovelog_core::UtcOffset;

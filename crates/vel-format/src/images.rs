@@ -1,4 +1,4 @@
-//! Images: the JPEG as stored in the log, its header, and pixels. Decisions 21 and 22 of
+//! Images: the JPEG as stored in the log, its header, and pixels. Rules D21 and D22 of
 //! docs/formats/vel.md.
 
 use rovelog_core::Rule;

@@ -12,7 +12,7 @@ use crate::wire::{
     VelodyneRawData,
 };
 
-/// The convention for the size of a message (decisions 1 and 3 of docs/formats/vel.md).
+/// The convention for the size of a message (rules D1 and D3 of docs/formats/vel.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SizeRule {
     /// 17 + data: everything except the size field. "Message data: message size - 17".

@@ -1,4 +1,4 @@
-//! Orientation: the order and direction of quaternions, inferred from the file. Section 9 of
+//! Orientation: the order and direction of quaternions, inferred from the file. Section 6 of
 //! docs/formats/vel.md.
 
 use crate::wire::RobotPose;

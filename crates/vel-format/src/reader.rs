@@ -203,7 +203,7 @@ impl VelReader {
         view(self.window(), entry.at, self.end_of(entry.at), entry.nanos)
     }
 
-    /// Returns the name of the topic of an entry, if it has one.
+    /// Returns the topic of an entry, if it has one.
     pub(crate) fn topic_of(&self, entry: &Entry) -> Option<&Topic> {
         self.summary.topics.get(entry.topic as usize)
     }

@@ -227,7 +227,7 @@ impl Summary {
         series
     }
 
-    /// Returns whether another topic fits, besides the shared ones; reports if not.
+    /// Returns whether another topic fits, in addition to the shared ones; reports if not.
     fn has_free_topic(&self, scanner: &mut Scanner, message: &Message<'_>) -> bool {
         let shared = self.plain.len() + 1;
         let free = self.topics.len() + shared < MAX_TOPICS;

@@ -14,7 +14,7 @@ use crate::wire::{HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, Mess
 pub(crate) const MAX_DATA: u64 = 1 << 30;
 
 /// Number of messages from which the size rule is inferred.
-const CHAIN: u32 = 64;
+pub(crate) const CHAIN: u32 = 64;
 
 /// Content at an offset.
 #[derive(Clone, Copy, Debug)]

@@ -233,7 +233,7 @@ fn slices_and_merged_logs_count_what_they_have_and_leave_out() {
     let mut out = Vec::new();
     let merged = Vel::merge(&[&log, &good], Align::AsIs, &mut out).expect("memory takes it");
     assert_eq!((merged.records, merged.topics, merged.bytes), (8, 1, out.len() as u64));
-    assert_eq!(merged.left_out, ["1 messages marked as invalid"]);
+    assert_eq!(merged.left_out, ["1 message marked as invalid"]);
     let merged = Vel::merge(&[&good, &good], Align::AsIs, &mut Vec::new()).expect("memory takes it");
     assert!(merged.left_out.is_empty(), "{:?}", merged.left_out);
 }

@@ -10,7 +10,7 @@ use rovelog_core::{LogReader, ReadOptions, State, Value};
 use rovelog_testing::Full;
 use support::{LOGS, open, rewritten};
 use vel_format::wire::{
-    Counted, GpsData, LaserRange, MARKER_ASCII, MARKER_PRINTED, ObdData, RobotPose, VelString,
+    Counted, GpsData, LaserRange, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, ObdData, RobotPose, VelString,
 };
 use vel_format::{
     IndexOrigin, IndexState, NewMessage, Payload, SizeRule, VelReader, VelWriter, WriteOptions, write_log,
@@ -93,6 +93,24 @@ fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
     let log = open(&out.into());
     same(&log, &messages);
     assert_eq!(*log.index(), IndexState::Absent);
+}
+
+/// As the index of a log that is written at once: it names valid messages only.
+#[test]
+fn a_recording_with_invalid_messages_has_an_exact_index() {
+    let mut messages = drive(12, 250.0);
+    for invalid in [0, 4, 5] {
+        messages[invalid].marker = Some(MARKER_INVALID);
+    }
+    let mut log = VelWriter::new(Cursor::new(Vec::new()), WriteOptions::default()).unwrap();
+    for message in &messages {
+        log.write(message).unwrap();
+    }
+    let (out, written) = log.finish().unwrap();
+    assert_eq!(written.messages, 12);
+    let log = open(&out.into_inner().into());
+    assert_eq!(log.info().records, 9);
+    assert_eq!(*log.index(), IndexState::Good(IndexOrigin::FirstMessage));
 }
 
 /// After an output error the writer keeps reporting it.

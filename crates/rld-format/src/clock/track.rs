@@ -1,10 +1,10 @@
 //! Tracking of block times: gaps, clocks that went back or were set, and times of rows that depend
 //! only on earlier blocks. The stream uses these times; the reader uses what was noticed.
 
-use rovelog_core::text::count;
 use std::ops::Range;
 
 use rovelog_core::Rule;
+use rovelog_core::text::count;
 
 use super::span;
 use crate::diagnostics as rules;

@@ -1,9 +1,9 @@
 //! Import of the logger's CSV.
 
-use rovelog_core::text::count;
 use std::io::{BufRead, Read};
 
 use chrono::NaiveDateTime;
+use rovelog_core::text::count;
 
 use crate::clock::span;
 use crate::error::RldError;

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::ops::Range;
 
+use rovelog_core::text::count;
 use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value, ranges};
 
 use crate::diagnostics as rules;
@@ -47,7 +48,7 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     } else {
         vec![Detail::new(
             "repaired",
-            format!("{} faults of the writer", repaired.len()),
+            format!("{} of the writer", count(repaired.len(), "fault")),
             Value::List(repaired),
         )]
     };

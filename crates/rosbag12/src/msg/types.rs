@@ -76,7 +76,7 @@ impl Type {
         &self.message
     }
 
-    /// For each field the index of its type among [`Types::all`], where it is no primitive.
+    /// Returns for each field the index of its type among [`Types::all`], where it is no primitive.
     pub fn nested(&self) -> &[Option<usize>] {
         &self.fields
     }

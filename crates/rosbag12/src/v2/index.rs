@@ -1,4 +1,6 @@
-//! The index of a bag of V2.0: how it agrees with what is there, and opening by it alone.
+//! The index of a bag of V2.0: its comparison with the messages, and opening by it alone.
+
+use std::collections::BTreeMap;
 
 use rovelog_core::Bytes;
 use rovelog_core::partial::Unread;
@@ -7,7 +9,7 @@ use rovelog_core::text::count;
 
 use super::probe::{Probe, probe};
 use super::scan::{Extent, Length};
-use super::state::{Agrees, IndexRange, State};
+use super::state::{Agrees, IndexRange, Origin, State};
 use super::unpack::Compression;
 use super::wire::{Header, IndexEntry, is_list_of};
 use crate::scan::Scanner;
@@ -20,28 +22,30 @@ impl Scanner {
         self.compare_chunks();
         let Some(state) = self.v2.as_deref() else { return };
         let whole = state.header.as_ref().filter(|_| self.sections.len() == 1);
+        let mut origins: BTreeMap<u32, Vec<&Origin>> = BTreeMap::new();
+        for origin in state.origins.iter().filter(|origin| origin.count + origin.named > 0) {
+            origins.entry(origin.section).or_default().push(origin);
+        }
         for (number, section) in (0u32..).zip(&mut self.sections) {
-            let chunks = || state.chunks.iter().filter(move |chunk| chunk.section == number);
-            let infos = state.infos.iter().filter(|info| info.section == number).count();
+            // Chunks and chunk infos are in the order of the file.
+            let chunks = of_section(&state.chunks, number, |chunk| chunk.section);
+            let infos = of_section(&state.infos, number, |info| info.section).len();
             let mut why = Vec::new();
-            let mut topics: Vec<IndexTopic> = Vec::new();
-            for origin in state.origins.iter().filter(|o| o.section == number && o.count + o.named > 0) {
-                let connection = &self.tables.connections[origin.connection as usize];
-                let place = topics.iter().position(|topic| topic.topic == connection.topic);
-                let place = place.unwrap_or_else(|| {
-                    let topic = connection.topic.clone();
-                    topics.push(IndexTopic { topic, entries: 0, in_scan: 0, exact: true });
-                    topics.len() - 1
+            let mut topics: BTreeMap<&[u8], IndexTopic> = BTreeMap::new();
+            for origin in origins.remove(&number).unwrap_or_default() {
+                let name = &*self.tables.connections[origin.connection as usize].topic;
+                let topic = topics.entry(name).or_insert_with(|| {
+                    let topic = name.to_vec();
+                    IndexTopic { topic, entries: 0, in_scan: 0, exact: true }
                 });
-                topics[place].entries += origin.named;
-                topics[place].in_scan += origin.count;
-                topics[place].exact &= !origin.differs;
+                topic.entries += origin.named;
+                topic.in_scan += origin.count;
+                topic.exact &= !origin.differs;
                 if origin.count > 0 && state.indexed.binary_search(&(number, origin.id)).is_err() {
                     why.push(format!("connection {} is not in it", origin.id));
                 }
             }
-            topics.sort_by(|a, b| a.topic.cmp(&b.topic));
-            for chunk in chunks() {
+            for chunk in chunks {
                 let at = chunk.extent.at;
                 match chunk.index_agrees {
                     Agrees::Exact => {}
@@ -54,11 +58,12 @@ impl Scanner {
                     Agrees::Absent => why.push(format!("no chunk info of the chunk at byte {at}")),
                 }
             }
-            if infos != chunks().count() {
-                why.push(format!("{} for {}", count(infos, "chunk info"), count(chunks().count(), "chunk")));
+            if infos != chunks.len() {
+                why.push(format!("{} for {}", count(infos, "chunk info"), count(chunks.len(), "chunk")));
             }
             let header = whole.map(|header| (header.conn_count as usize, header.chunk_count as usize));
-            let real = (state.indexed.iter().filter(|(s, _)| *s == number).count(), chunks().count());
+            // Of the only section.
+            let real = (state.indexed.len(), chunks.len());
             if let Some(said) = header.filter(|said| *said != real) {
                 why.push(format!("the bag header says {} connections and {} chunks", said.0, said.1));
             }
@@ -74,7 +79,7 @@ impl Scanner {
                 IndexState::Encrypted
             } else if section.bag_header_at.is_none() {
                 IndexState::Absent
-            } else if chunks().count() == 0 {
+            } else if chunks.is_empty() {
                 IndexState::Empty
             } else if infos == 0 {
                 IndexState::Absent
@@ -84,7 +89,7 @@ impl Scanner {
                 IndexState::Differs
             };
             if infos > 0 {
-                section.index_topics = topics;
+                section.index_topics = topics.into_values().collect();
             }
             section.why = why;
             section.note(end, &mut self.diagnostics);
@@ -118,8 +123,10 @@ impl Scanner {
             let entries: u64 = named.iter().map(|(_, tally)| tally.count).sum();
             missing += entries.saturating_sub(chunk.messages);
             let ids = &state.ids[chunk.section as usize];
+            // Both are ascending.
             let of = |id: u32, of: &[(u32, Tally)]| {
-                of.iter().find(|(known, _)| *known == id).map_or(Tally::default(), |(_, tally)| *tally)
+                let place = of.binary_search_by_key(&id, |(known, _)| *known);
+                place.map_or(Tally::default(), |place| of[place].1)
             };
             for (id, _) in named.iter().chain(&chunk.found) {
                 if let Some(origin) = ids.get(*id) {
@@ -304,4 +311,11 @@ impl Scanner {
         }
         Some(())
     }
+}
+
+/// Returns the items of one bag of the file, which are in the order of its bags.
+fn of_section<T>(all: &[T], number: u32, section: impl Fn(&T) -> u32) -> &[T] {
+    let first = all.partition_point(|item| section(item) < number);
+    let len = all[first..].partition_point(|item| section(item) == number);
+    &all[first..first + len]
 }

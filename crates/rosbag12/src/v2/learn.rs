@@ -69,9 +69,8 @@ impl Scanner {
             self.tables.defined += 1;
         }
         let section = state.section;
-        let is_other = |known: &&Origin| known.is_known && (known.section, known.id) == (section, conn);
-        if let Some(other) = state.origins.iter().find(is_other) {
-            let before = text_of(&other.topic);
+        if let Some(other) = state.declared.get(&(section, conn)) {
+            let before = text_of(&state.origins[*other as usize].topic);
             self.diagnostics.push(&rules::CONNECTION_CONFLICT, at..at + 1, || {
                 format!("connection {conn} of {} was declared with other data, for {before}", text_of(topic))
             });
@@ -93,6 +92,7 @@ impl Scanner {
             differs: false,
         };
         let origin = state.add(origin)?;
+        state.declared.entry((section, conn)).or_insert(origin);
         state.by_record.insert(key, origin);
         Some(origin)
     }

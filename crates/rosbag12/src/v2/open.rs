@@ -18,7 +18,7 @@ use crate::diagnostics as rules;
 use crate::index::Index;
 use crate::options::BagOptions;
 use crate::scan::Scanner;
-use crate::sections::Section;
+use crate::sections::{MAX_SECTIONS, Section};
 
 /// What encrypts nothing.
 const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
@@ -67,7 +67,7 @@ impl Scanner {
         self.settle_chunks(bytes.len() as u64);
         let state = self.chunked();
         let later = |(section, id): &(u32, u32)| {
-            let origin = state.origins.iter().find(|o| o.is_known && (o.section, o.id) == (*section, *id))?;
+            let origin = &state.origins[*state.declared.get(&(*section, *id))? as usize];
             Some((*section, *id, origin.topic.clone(), origin.data.clone()))
         };
         state.early.iter().filter_map(later).collect()
@@ -96,6 +96,9 @@ impl Scanner {
                     "a record that starts at byte {at} passes the end of the file, which has {bytes} of it"
                 ),
                 "encrypted" => format!("{bytes} of encrypted connection records"),
+                "too_many_sections" => format!(
+                    "another bag starts at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used"
+                ),
                 _ => format!("{bytes} in which no record can be recognised"),
             }
         });

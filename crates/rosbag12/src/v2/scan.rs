@@ -9,6 +9,7 @@ use super::probe::{Found, Probe, follows, follows_top, is_line, probe, starts};
 use super::unpack::{Compression, unpack};
 use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry, is_list_of};
 use crate::diagnostics as rules;
+use crate::sections::MAX_SECTIONS;
 use crate::validate::Search;
 use crate::version;
 
@@ -69,6 +70,8 @@ pub(crate) enum Step {
 pub(crate) struct TopScan {
     at: u64,
     line: u64,
+    /// Version lines so far.
+    sections: usize,
     /// Bytes that a chunk may unpack to.
     cap: u64,
 }
@@ -85,6 +88,7 @@ impl Scan for TopScan {
             Step::Chunk(extent) => extent.end,
             Step::End => at,
         };
+        self.sections += usize::from(matches!(step, Step::Line { .. }));
         Ok(step)
     }
 
@@ -96,7 +100,7 @@ impl Scan for TopScan {
 impl TopScan {
     /// Returns a scan from the version line on, which has so many bytes.
     pub(crate) fn new(line: u64, cap: u64) -> Self {
-        Self { at: 0, line, cap }
+        Self { at: 0, line, sections: 0, cap }
     }
 
     fn look(&self, window: Window<'_>, at: u64) -> Result<Step, NeedMore> {
@@ -108,8 +112,11 @@ impl TopScan {
         }
         if is_line(window, at)? {
             let head = window.upto(at, version::LINE_MAX as u64)?;
-            let len = version::parse(head).map_or(1, |line| line.len);
-            return Ok(Step::Line { at, end: at + len });
+            let end = at + version::parse(head).map_or(1, |line| line.len);
+            if self.sections >= MAX_SECTIONS {
+                return Ok(Step::Lost { at, end, rule: &rules::TOO_MANY_SECTIONS });
+            }
+            return Ok(Step::Line { at, end });
         }
         match probe(window, at)? {
             Probe::Good(found) => match found.header {

@@ -1,5 +1,5 @@
-//! What a bag of V2.0 has in addition to topics and definitions: connections by their numbers,
-//! chunks, and what the index says.
+//! State of a scan of a V2.0 bag, in addition to topics and definitions: connections by their
+//! numbers, chunks, and the content of the index.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -45,7 +45,6 @@ impl Ids {
             }
             self.dense[place] = origin + 1;
         } else {
-            // The list may have become long enough meanwhile only for numbers below.
             self.sparse.insert(id, origin);
         }
     }
@@ -202,11 +201,13 @@ pub(crate) struct Header {
     pub(crate) encryption: Option<(String, String)>,
 }
 
-/// All of that.
+/// The state of the scan.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) origins: Vec<Origin>,
     pub(crate) by_record: HashMap<Declaration, u32>,
+    /// The first origin that a record declares for a number, by bag of the file and number.
+    pub(crate) declared: HashMap<(u32, u32), u32>,
     /// What a number means at the start of each bag of the file: by the index, else by the first
     /// record.
     pub(crate) ids: Vec<Ids>,

@@ -19,11 +19,13 @@ use crate::scan::Scanner;
 #[derive(Clone, Copy, Debug)]
 struct Open {
     number: usize,
-    /// Where the next record starts in its bytes, of which there are so many.
+    /// Position of the next record in the bytes of the chunk.
     at: usize,
+    /// Number of these bytes.
     len: usize,
-    /// Where these lie in the pipe; `None` if they were unpacked.
+    /// Offset of these bytes in the pipe; `None` if they were unpacked.
     data_at: Option<u64>,
+    /// Number of stored bytes that they take.
     used: usize,
 }
 
@@ -56,7 +58,7 @@ impl Streamed {
         Self { scan, buffer: Buffer::default(), open: None, template: None, cap, has_ended: false }
     }
 
-    /// Returns the number of bytes of the chunk at hand.
+    /// Returns the bytes of the chunk that was unpacked last.
     pub(crate) fn unpacked(&self) -> &[u8] {
         self.buffer.filled()
     }

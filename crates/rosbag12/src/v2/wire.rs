@@ -1,5 +1,5 @@
-//! The bytes of a bag of V2.0, declared in the specification's order ("Bags/Format/2.0" of the ROS
-//! wiki). Records, fields and their lengths are those of [V1.2](crate::wire).
+//! The bytes of a bag of V2.0, declared in the order of the specification ("Bags/Format/2.0" of the
+//! ROS wiki). Records, fields and their lengths are those of [V1.2](crate::wire).
 
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
@@ -170,7 +170,7 @@ impl<'a> ConnectionHeader<'a> {
 }
 
 rovelog_core::fixed! {
-    /// A time: "time" of the specification's fields is no number of nanoseconds.
+    /// A time of the specification's type "time": seconds and nanoseconds of the Unix clock.
     pub struct Stamp[8] {
         /// Seconds.
         pub sec: U32Le,
@@ -196,12 +196,12 @@ rovelog_core::fixed! {
 }
 
 impl Stamp {
-    /// Seconds and nanoseconds.
+    /// Makes a time of seconds and nanoseconds.
     pub fn new(sec: u32, nsec: u32) -> Self {
         Self { sec: U32Le::new(sec), nsec: U32Le::new(nsec) }
     }
 
-    /// Nanoseconds; a second or more of them is carried.
+    /// Returns the time in nanoseconds; a second or more of nanoseconds is carried.
     pub(crate) fn nanos(self) -> i64 {
         crate::tables::nanos(self.sec.get(), self.nsec.get())
     }
@@ -223,8 +223,8 @@ impl ConnectionCount {
     }
 }
 
-/// Returns whether data are exactly `count` entries. Counts are compared with 64 bits: their bytes may
-/// be more than a machine of 32 bits can address.
+/// Returns whether data are exactly `count` entries. Compared with 64 bits, because the bytes of a
+/// wrong count may be more than a 32-bit machine can address.
 pub(crate) fn is_list_of<T>(data: &[u8], count: u32) -> bool {
     data.len() as u64 == u64::from(count) * size_of::<T>() as u64
 }

@@ -1,10 +1,11 @@
-//! Writing V2.0, as the recorder writes it: chunks of messages with the index of each, then all
-//! connections and a summary of each chunk. The output is never sought: it is laid twice, the first
-//! time for what its bag header will say.
+//! New bags of V2.0, as the recorder writes them: chunks of messages with the index of each, then
+//! all connections and a summary of each chunk. The output need not seek: a bag is written twice,
+//! the first time only to learn the totals of its bag header.
 
 use std::collections::HashMap;
 use std::io::Write;
 
+use rovelog_core::output::FailFast;
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
@@ -49,7 +50,7 @@ struct Summary {
 
 /// Writes a bag of V2.0. One type for all outputs, so that writing is compiled once.
 pub struct Writer<'a> {
-    out: &'a mut dyn Write,
+    out: FailFast<&'a mut dyn Write>,
     at: u64,
     compression: Compression,
     connections: Vec<Declared>,
@@ -62,14 +63,14 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Starts a bag; the totals are those that an earlier [`finish`](Self::finish) of the same
-    /// gave.
+    /// Starts a bag; `totals` are those that [`finish`](Self::finish) returned for the same
+    /// messages.
     ///
     /// # Errors
     /// Returns an error if the output refuses.
     pub fn new(out: &'a mut dyn Write, compression: Compression, totals: Totals) -> Result<Self, BagError> {
         let mut writer = Self {
-            out,
+            out: FailFast::new(out),
             at: 0,
             compression,
             connections: Vec::new(),
@@ -112,14 +113,14 @@ impl<'a> Writer<'a> {
         Ok(number)
     }
 
-    /// Writes a message received at `sec` seconds and `nsec` nanoseconds; whether it is one that a
-    /// bag can hold.
+    /// Writes a message received at `sec` seconds and `nsec` nanoseconds. Returns false, and writes
+    /// nothing, if it is too large for a chunk.
     ///
     /// # Errors
     /// Returns an error if the output refuses.
     ///
     /// # Panics
-    /// Panics if the connection is none of this writer.
+    /// Panics if the connection is not one of this writer.
     pub fn message(&mut self, id: u32, (sec, nsec): (u32, u32), payload: &[u8]) -> Result<bool, BagError> {
         let (conn, time) = (U32Le::new(id), Stamp::new(sec, nsec));
         let Ok(len) = u32::try_from(payload.len()) else { return Ok(false) };
@@ -185,7 +186,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes what is left, and returns what the bag header should have said.
+    /// Writes what is left, and returns the totals for the bag header.
     ///
     /// # Errors
     /// Returns an error if the output refuses.

@@ -181,12 +181,12 @@ enum Store {
 }
 
 impl FixedBuilder {
-    /// Empty columns.
+    /// Creates empty columns.
     pub fn new(plan: Arc<Plan>) -> Self {
         Self::with_rows(plan, 0)
     }
 
-    /// Empty columns with space for `rows` rows, so that columns that keep all of them are
+    /// Creates empty columns with space for `rows` rows, so that columns that keep all of them are
     /// allocated once.
     pub fn with_rows(plan: Arc<Plan>, rows: usize) -> Self {
         let store = |leaf: &Leaf| match leaf.kind {

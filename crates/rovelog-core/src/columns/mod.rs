@@ -48,7 +48,7 @@ pub fn arrow_type(scalar: Scalar) -> DataType {
     }
 }
 
-/// Pairs as the metadata of a schema or a field.
+/// Returns pairs as the metadata of a schema or a field.
 pub fn metadata<'a, V: Into<String>>(
     pairs: impl IntoIterator<Item = (&'a str, V)>,
 ) -> HashMap<String, String> {
@@ -63,7 +63,7 @@ pub struct OneTopic<I> {
 }
 
 impl<I> OneTopic<I> {
-    /// `batches` of one topic, whose schema is `schema`.
+    /// Wraps the `batches` of one topic, whose schema is `schema`.
     pub fn new(schema: SchemaRef, batches: I) -> Self {
         Self { schema, batches }
     }

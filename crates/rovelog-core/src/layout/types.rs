@@ -257,7 +257,7 @@ impl Layout {
         self.min_size
     }
 
-    /// Values in a record whose lists are empty.
+    /// Returns the number of values in a record whose lists are empty.
     pub fn values(&self) -> u64 {
         self.values
     }
@@ -299,14 +299,14 @@ impl Builder {
         layout.take(Slot { padding: index(padding), offset, element, len });
     }
 
-    /// The unit of the field that was added last.
+    /// Sets the unit of the field that was added last.
     pub fn unit(&mut self, unit: impl Into<String>) {
         if let Some(field) = self.fields.last_mut() {
             field.unit = Some(unit.into());
         }
     }
 
-    /// The names of the values of the field that was added last.
+    /// Sets the names of the values of the field that was added last.
     pub fn names(&mut self, names: ValueNames) {
         if let Some(field) = self.fields.last_mut() {
             field.names = Some(names);

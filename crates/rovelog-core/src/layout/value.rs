@@ -191,7 +191,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Text; what is not UTF-8 is replaced, or is Latin-1.
+/// Returns bytes as text; what is not UTF-8 is replaced, or read as Latin-1.
 pub fn text(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
     match (std::str::from_utf8(bytes), encoding) {
         (Ok(text), _) => Cow::Borrowed(text),

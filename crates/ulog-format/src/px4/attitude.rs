@@ -1,6 +1,6 @@
 //! Attitude in angles.
 
-/// Roll, pitch and yaw in radians of a Hamilton quaternion with w first, as PX4 logs it in `q`:
+/// Returns roll, pitch and yaw in radians of a Hamilton quaternion with w first, as PX4 logs it in `q`:
 /// from the body (forward, right, down) to the local frame (north, east, down), turned about down,
 /// then right, then forward.
 ///

@@ -21,7 +21,7 @@ use crate::error::VelError;
 use crate::indexing::IndexOrigin;
 use crate::locate::INDEX_AT;
 use crate::message::SizeRule;
-use crate::validate::{MAX_DATA, Seen, size_rule};
+use crate::validate::{CHAIN, MAX_DATA, Seen, size_rule};
 use crate::wire::{
     Counted, FileHeader, FileIndex, HEADER_LEN, MAGIC, MARKER_INVALID, MARKER_PRINTED, MessageHeader,
     TERMINATOR,
@@ -129,6 +129,11 @@ fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<Me
     })
 }
 
+/// Returns whether the index can name a message: not if it is marked as invalid.
+fn is_indexed(message: &NewMessage<'_>, options: &WriteOptions) -> bool {
+    message.marker.unwrap_or(options.marker) != MARKER_INVALID
+}
+
 /// Returns header and index as bytes.
 pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelError> {
     let positions: Vec<_> =
@@ -165,8 +170,8 @@ pub(crate) fn write_copies<'a>(
     write_all(messages, &WriteOptions { size_rule, ..options.clone() }, end, out)
 }
 
-/// Number of messages from which the size rule is inferred, and one more.
-const RULE_MESSAGES: usize = 65;
+/// Number of messages from which a reader infers the size rule, and one more.
+const RULE_MESSAGES: usize = CHAIN as usize + 1;
 
 /// Bytes of messages that are encoded to find out which size rule a reader would infer.
 const RULE_BYTES: u64 = 32 << 20;
@@ -220,8 +225,7 @@ fn write_all<'a, M: Borrow<NewMessage<'a>>>(
     let mut places: Vec<(u64, f64)> = Vec::with_capacity(messages.len());
     for message in messages.clone() {
         let message = message.borrow();
-        // The index does not name messages that are marked as invalid.
-        if message.marker != Some(MARKER_INVALID) {
+        if is_indexed(message, options) {
             places.push((at, message.millis));
         }
         at += HEADER_LEN + message.data.len() as u64;
@@ -262,18 +266,21 @@ fn write_all<'a, M: Borrow<NewMessage<'a>>>(
 pub struct VelWriter<W> {
     out: FailFast<W>,
     options: WriteOptions,
+    messages: u64,
+    /// Offset and milliseconds of each message that the index can name.
     places: Vec<(u64, f64)>,
     at: u64,
 }
 
 impl<W: Write> VelWriter<W> {
-    /// Starts a log with space for an index, which [`finish`](Self::finish) fills in.
+    /// Starts a log with space for an index, which [`finish`](Self::finish) fills in: `out` must be
+    /// at its start.
     ///
     /// # Errors
     /// Returns an error if writing fails.
     pub fn new(out: W, options: WriteOptions) -> Result<Self, VelError> {
         let at = INDEX_AT + 8 * u64::from(options.reserve);
-        let mut writer = Self { out: FailFast::new(out), options, places: Vec::new(), at };
+        let mut writer = Self { out: FailFast::new(out), options, messages: 0, places: Vec::new(), at };
         let index = vec![0; writer.options.reserve as usize];
         let head = head(file_header(&writer.options), &index)?;
         writer.put(&head)?;
@@ -300,7 +307,10 @@ impl<W: Write> VelWriter<W> {
         let header = message_header(message, &self.options)?;
         self.put(header.as_bytes())?;
         self.put(&message.data)?;
-        self.places.push((self.at, message.millis));
+        self.messages += 1;
+        if is_indexed(message, &self.options) {
+            self.places.push((self.at, message.millis));
+        }
         self.at += HEADER_LEN + message.data.len() as u64;
         Ok(())
     }
@@ -325,7 +335,7 @@ impl<W: Write> VelWriter<W> {
 
     fn written(&self, index_entries: u64, index_cut: bool) -> Written {
         let end = if self.options.terminator { 4 } else { 0 };
-        Written { messages: self.places.len() as u64, bytes: self.at + end, index_entries, index_cut }
+        Written { messages: self.messages, bytes: self.at + end, index_entries, index_cut }
     }
 }
 
