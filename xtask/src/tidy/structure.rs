@@ -9,24 +9,16 @@ use serde_json::Value;
 
 use crate::source::{Crate, circles, public_items};
 
-/// Limits for crates with circles or many public items: the maximum of each.
+/// The maximum of circles and of public items of a library; others have no circle and any number of
+/// items.
 const LIMITS: &[(&str, usize, usize)] = &[
-    // With `packed`, which was in rosbag12, and `partial`: logs of which parts are read.
-    // `health` of times, `parallel`, and the plans of `layout`, which exports run over the bytes.
     ("rovelog-core", 0, 475),
     ("ulog-format", 0, 149),
     ("rld-format", 0, 208),
-    // V2.0: the reader and its scanner import the records of chunks, and these the reader.
     ("rosbag12", 0, 130),
     ("vel-format", 0, 185),
-    // With `outline` and `is_address`, for remote logs.
     ("rovelog", 0, 61),
-    // Plots with themes, flight modes, PDF, and as pages of their own; `parquet_properties`, which
-    // the files of lakes have in common with exports.
-    // `signal`: names, expressions, conditions, joins; overviews for `rovelog view`, and its pages.
-    // `Extended`: signals as further columns of a topic, for Python, which reads its own batches.
     ("rovelog-export", 0, 220),
-    ("rovelog-cli", 0, usize::MAX),
     ("rovelog-python", 1, usize::MAX),
 ];
 
