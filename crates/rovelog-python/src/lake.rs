@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rovelog_scale::lake::{Lake, Options, Progress, Worker, ingest};
@@ -39,8 +40,9 @@ pub(crate) fn lake_ingest(
     let done = run(py, || {
         ingest(&sources, &Lake::new(&lake), &options, &mut |progress| {
             if let (Progress::Log(row), Ok(())) = (progress, &told) {
-                let row = serde_json::to_string(row).unwrap_or_default();
-                told = Python::attach(|py| tell.call1(py, (row,)).map(|_| ()));
+                let row =
+                    serde_json::to_string(row).map_err(|error| PyValueError::new_err(error.to_string()));
+                told = row.and_then(|row| Python::attach(|py| tell.call1(py, (row,)).map(drop)));
             }
         })
     })?;

@@ -14,6 +14,7 @@ mod errors;
 mod export;
 mod lake;
 mod memory;
+mod methods;
 mod origin;
 mod output;
 mod parallel;
@@ -61,9 +62,11 @@ mod _core {
     #[pymodule_export]
     use crate::memory::{Leaf, Memory};
     #[pymodule_export]
+    use crate::methods::formats;
+    #[pymodule_export]
     use crate::output::next_step;
     #[pymodule_export]
-    use crate::reader::{Reader, formats};
+    use crate::reader::Reader;
     #[pymodule_export]
     use crate::records::{_message, Message, Messages};
     #[pymodule_export]

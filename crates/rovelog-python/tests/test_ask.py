@@ -84,7 +84,9 @@ def test_one_bad_log_does_not_end_a_loop(tmp_path: pathlib.Path) -> None:
         counts = logs.map(lambda log: len(log["t"]))
     assert list(counts.values()) == [10, 10, 10] and str(good) in counts
     with pytest.warns(rl.UnreadLogWarning, match="no topic nothing"):
-        assert rl.logs(good).map(lambda log: log["nothing"]) == {}
+        seen: list[rl.Log] = []
+        assert rl.logs(good).map(lambda log: seen.append(log) or log["nothing"]) == {}  # type: ignore[func-returns-value]
+        assert repr(seen[0]) == "<rovelog.Log, closed>"
     with pytest.warns(rl.UnreadLogWarning, match="none"):
         assert list(rl.logs(tmp_path / "none.ulg")) == []
     with pytest.raises(rl.RovelogError, match="no log in this folder"):

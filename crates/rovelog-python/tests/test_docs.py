@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import shutil
@@ -10,7 +11,7 @@ import sys
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, real_file
 
 EXAMPLES = ROOT / "crates/rovelog-python/examples"
 
@@ -32,6 +33,47 @@ def test_the_tutorial_runs(real: pathlib.Path, tmp_path: pathlib.Path, monkeypat
     for block in blocks:
         # One scope for all blocks, as in a notebook.
         exec(compile(block, "docs/guide/python.md", "exec"), names)
+
+
+def output(command: str, folder: pathlib.Path) -> list[str]:
+    """The lines that a command of a document prints."""
+    path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("page", ["ask.md", "command-line.md"])
+def test_guides_show_what_the_program_prints(page: str, real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    # A measurement is several files.
+    for path in (real, real.parent / "sample_px4_events.ulg", *real_file("rld/v4_split.rld").parent.glob("v4_split*.rld")):
+        shutil.copy(path, tmp_path)
+    text = (ROOT / "docs/guide" / page).read_text(encoding="utf-8")
+    shown = [block for block in re.findall(r"```text\n(.*?)```", text, re.DOTALL) if block.startswith("$ ")]
+    assert shown
+    for block in shown:
+        for run in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            # A command goes on behind a backslash.
+            command, _, lines = run.replace("\\\n", "").partition("\n")
+            assert output(command, tmp_path) == lines.splitlines(), command
+
+
+def test_the_readme_shows_what_the_program_prints(real: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    shutil.copy(real, tmp_path / "flight.ulg")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"^    \$ (rovelog .*\n(?:    .*\n|\n)+)", text, re.MULTILINE)
+    command, *lines = (line.removeprefix("    ") for line in shown.splitlines())
+    printed = iter(output(command, tmp_path))
+    # What is left out is three dots.
+    for line in filter(None, lines):
+        start = line.partition("...")[0]
+        assert any(found.startswith(start) for found in printed), line
 
 
 def example(name: str, *args: str) -> str:

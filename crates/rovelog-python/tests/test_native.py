@@ -19,6 +19,7 @@ import pytest
 from conftest import real_file
 
 import rovelog as rl
+from rovelog._need import need
 
 
 def same(a: Any, b: Any) -> bool:
@@ -352,3 +353,8 @@ def test_a_missing_library_says_what_to_install(name: str, call: str, extra: str
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.startswith(f"MissingLibrary {name} is not installed") and f"rovelog[{extra}]" in done.stdout, done.stderr
     assert issubclass(rl.MissingLibrary, builtins.ModuleNotFoundError) and pl is not None
+
+
+def test_a_missing_engine_says_what_to_install() -> None:
+    with pytest.raises(rl.MissingLibrary, match="next: pip install no_engine$"):
+        need("no_engine.sql")

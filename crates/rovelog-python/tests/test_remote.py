@@ -124,6 +124,9 @@ def test_a_file_object_is_read_by_ranges() -> None:
     file = Counted(path)
     log, local = rl.open(file), rl.open(path)
     assert log.records == local.records and file.bytes < local.info.size
+    # The index has no sizes.
+    assert {topic.nbytes for topic in log.topics.values() if topic.count} == {None}
+    assert all(topic.nbytes for topic in local.topics.values() if topic.count)
     assert [m.offset for m in log.messages()] == [m.offset for m in local.messages()]
     file.file.close()
 

@@ -97,12 +97,19 @@ def test_stamps() -> None:
     assert repr(-span) == "Duration(-3, 2)" and abs(-span) == span and span - span == Duration()
     assert repr(Time(1.5)) == "Time(1, 500000000)" and Time.from_sec(1.5) == Time(1.5) and str(Time(1.5)) == "1500000000"
     assert Time(0, 10**9) == Time(1) and hash(Time(0, 10**9)) == hash(Time(1))
+    carried, before = Time(1, 2_500_000_000), Duration(0, -5)
+    assert (carried.secs, carried.nsecs) == (3, 500_000_000)
+    assert (before.secs, before.nsecs) == (-1, 999_999_995) and abs(before) == Duration(0, 5)
     assert first < last and first != last and Time(1) != Duration(1) and Time(1) != 1
     assert Time(7).__class__ is Time and span * 2 == 2 * span == Duration(5, 999_999_996) and Duration(4) / 2 == Duration(2)
     assert Duration(5) / Duration(2) == 2.5 and Duration(5) // Duration(2) == 2 and Duration(5) % 2 == Duration(1)
     assert divmod(Duration(-5), 2) == (Duration(-3), Duration(1)) and Duration(3) * 0.5 == Duration(1.5)
     assert not Time() and Time().is_zero() and first
     assert copy.deepcopy(last) == last and pickle.loads(pickle.dumps(span)) == span
+    # A time of a message keeps what is stored.
+    carried.set(1, 2_500_000_000)
+    stored = pickle.loads(pickle.dumps(carried))
+    assert (stored.secs, stored.nsecs) == (1, 2_500_000_000)
     last.secs = 7
     assert last.to_sec() == 7.999999999 and last.to_nsec() == 7_999_999_999
     wrong: list[tuple[Callable[[], Any], type[Exception]]] = [

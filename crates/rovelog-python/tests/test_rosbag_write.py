@@ -109,8 +109,8 @@ def test_bytes_to_messages_and_back(path: pathlib.Path) -> None:
             assert repr(again) == repr(message), topic
             out = io.BytesIO()
             message.serialize(out)
-            # Some payloads have bytes behind their last field, and nanoseconds of a second or more.
-            assert raw[1].startswith(out.getvalue()) or "nsecs" in repr(message), topic
+            # Some payloads have bytes behind their last field.
+            assert raw[1].startswith(out.getvalue()), topic
 
 
 def first(path: pathlib.Path) -> Message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
 import pathlib
 import warnings
@@ -205,6 +206,18 @@ def test_corpus_as_eager_frames(flight: pathlib.Path) -> None:
     assert len(logs) > 2
     check(logs, "t")
     check(logs, ("t", 1))
+
+
+def test_a_folder_has_the_logs_that_others_find(tmp_path: pathlib.Path, flight: pathlib.Path) -> None:
+    for name in ("a.ulg", "below/b.ulog", "notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(flight.read_bytes())
+    (tmp_path / "c.ulg.gz").write_bytes(gzip.compress(flight.read_bytes()))
+    frame = rl.scan(tmp_path, "t", path_column="log").collect()
+    assert sorted(frame["log"].unique()) == list(rl.logs(tmp_path).paths) and len(rl.logs(tmp_path)) == 3
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no log in this folder"):
+        rl.scan(tmp_path / "empty", "t")
 
 
 @pytest.mark.parametrize("topic", ["vehicle_gps_position", "battery_status", "vehicle_status"])

@@ -1,4 +1,5 @@
-//! Rules for dependencies: allowed licences, and each crate only once unless there is a reason.
+//! Rules for dependencies: a reason for each, allowed licences, and each crate only once unless there
+//! is a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,6 +71,24 @@ pub(super) fn check(packages: &[&Value]) -> Vec<String> {
     found
 }
 
+/// Returns dependencies of our crates, other than those of tests, that the document does not name.
+/// `packages` are ours, of `cargo metadata`.
+pub(super) fn without_reason(document: &str, packages: &[&Value]) -> Vec<String> {
+    let named: BTreeSet<&str> = document.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c)).collect();
+    let mut found = BTreeSet::new();
+    for package in packages {
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            // Dependencies of tests and build scripts have a kind; those of the workspace have no source.
+            let name = dependency["name"].as_str().unwrap_or_default();
+            let is_theirs = !dependency["source"].is_null() && dependency["kind"].is_null();
+            if is_theirs && !named.contains(name) {
+                found.insert(format!("{name}: docs/internals/dependencies.md does not say why it is needed"));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
 /// Returns whether allowed licences can satisfy an SPDX expression. `OR` binds weaker than `AND`;
 /// older manifests write `/` for `OR`. Brackets are ignored, so each side must be allowed by
 /// itself.
@@ -103,6 +122,20 @@ mod tests {
 
     fn package(name: &str, version: &str, license: &str) -> Value {
         serde_json::json!({ "name": name, "version": version, "license": license })
+    }
+
+    #[test]
+    fn a_dependency_without_a_reason_is_named() {
+        let dependency = |name: &str, source: Option<&str>, kind: Option<&str>| serde_json::json!({ "name": name, "source": source, "kind": kind });
+        let registry = Some("registry+https://github.com/rust-lang/crates.io-index");
+        let package = serde_json::json!({ "dependencies": [
+            dependency("left-pad", registry, None),
+            dependency("left", registry, None),
+            dependency("insta", registry, Some("dev")),
+            dependency("rovelog-core", None, None),
+        ] });
+        let found = without_reason("| `left` | core | pads |\n| `left-pad2` | | |", &[&package]);
+        assert_eq!(found, ["left-pad: docs/internals/dependencies.md does not say why it is needed"]);
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub(crate) fn check() -> Result<()> {
 
     let mut found = edges(&packages);
     found.extend(dependencies::check(&all));
+    let reasons = fs::read_to_string(root.join("docs/internals/dependencies.md"))?;
+    found.extend(dependencies::without_reason(&reasons, &ours));
     found.extend(published::check(&root, &ours)?);
     found.extend(lengths(&root, &files)?);
     found.extend(local_paths(&root, &files));

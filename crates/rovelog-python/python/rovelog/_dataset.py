@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from rovelog._times import in_both
 from rovelog._topic import Topic
 from rovelog._types import Window
 
@@ -135,9 +136,7 @@ def _last(low: int, high: int, holds: Callable[[int], bool]) -> int | None:
 
 def _part(topic: Topic, window: Window) -> Topic:
     """The part of a topic that is in its own window and in another one."""
-    (a, b), (c, d) = topic._window, window
-    starts, ends = [at for at in (a, c) if at is not None], [at for at in (b, d) if at is not None]
-    return topic._narrower(topic._fields, (max(starts, default=None), min(ends, default=None)), topic._signals)
+    return topic._narrower(topic._fields, in_both(topic._window, window), topic._signals)
 
 
 def _again(topic: Topic, filter: ds.Expression | None) -> TopicDataset:

@@ -41,12 +41,18 @@ def session(engine: str) -> Iterator[Any]:
     builder = need("pyspark.sql").SparkSession.builder
     if engine == "spark":
         spark = builder.appName("rovelog ingest").getOrCreate()
-        yield spark
-        spark.stop()
+        try:
+            yield spark
+        finally:
+            spark.stop()
         return
     server = need("pysail.spark").SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
-    spark = builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()
-    yield spark
-    spark.stop()
-    server.stop()
+    try:
+        spark = builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()
+        try:
+            yield spark
+        finally:
+            spark.stop()
+    finally:
+        server.stop()

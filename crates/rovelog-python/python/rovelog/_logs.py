@@ -51,10 +51,13 @@ class Logs:
     def _each(self, work: Callable[[Log], T]) -> Iterator[tuple[str, Log, T]]:
         self.failed = {}
         for path in self.paths:
+            log = None
             try:
                 log = _log.open(path, **self._options)
                 done = (path, log, work(log))
             except RovelogError as error:
+                if log is not None:
+                    log.close()
                 self.failed[path] = error
                 warnings.warn(f"left out: {error}", UnreadLogWarning, stacklevel=3)
                 continue

@@ -15,7 +15,7 @@ EXTRAS = {
     "simplekml": "kml",
     "yaml": "rosbag",
 }
-"""Library -> extra of this package that installs it."""
+"""Library -> extra of this package that installs it; engines, such as pyspark, come with none."""
 
 PACKAGES = {"rerun": "rerun-sdk", "yaml": "pyyaml"}
 """Library -> package that contains it, if the names differ."""
@@ -33,6 +33,7 @@ def need(name: str) -> Any:
         library = name.partition(".")[0]
         if error.name is None or error.name.partition(".")[0] != library:
             raise
-        package = PACKAGES.get(library, library)
-        text = f"{library} is not installed\n  next: pip install 'rovelog[{EXTRAS[library]}]', or pip install {package}"
-        raise MissingLibrary(text, name=library) from None
+        how = f"pip install {PACKAGES.get(library, library)}"
+        if library in EXTRAS:
+            how = f"pip install 'rovelog[{EXTRAS[library]}]', or {how}"
+        raise MissingLibrary(f"{library} is not installed\n  next: {how}", name=library) from None

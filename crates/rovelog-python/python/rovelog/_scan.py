@@ -6,16 +6,16 @@ import glob
 import io
 import json
 import os
-import pathlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rovelog import _source
+from rovelog import _core, _source
 from rovelog._errors import RovelogError
 from rovelog._log import Log, warn_of_loss
 from rovelog._need import need
 from rovelog._source import SCHEME, Source
+from rovelog._times import in_both
 from rovelog._topic import Topic, missing
 from rovelog._types import Window
 from rovelog._widen import Named, Schema, union, widened
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import polars
 
 
-EXTENSIONS = (".ulg", ".rld", ".bag", ".vel")
-"""The names of logs in a folder end with these."""
 PART = re.compile(r"_p\d+\.rld$", re.IGNORECASE)
 """A part of a recording, which is opened with the first one."""
 
@@ -134,11 +132,10 @@ def _paths(log: str | os.PathLike[str]) -> list[str]:
         return [path]
     path = os.path.expanduser(path)
     if os.path.isdir(path):
-        below = (str(name) for name in pathlib.Path(path).rglob("*"))
-        found = sorted(name for name in below if name.lower().endswith(EXTENSIONS) and not PART.search(name))
-        if not found:
-            raise ValueError(f"no log in the folder {path}: it has no files named {', '.join(EXTENSIONS)}")
-        return found
+        try:
+            return [uri for uri, _, _ in _core.scale_find([path])]
+        except RovelogError as error:
+            raise ValueError(str(error)) from error
     if not glob.has_magic(path) or os.path.exists(path):
         return [os.fspath(log)]
     found = sorted(name for name in glob.glob(path, recursive=True) if not PART.search(name))
@@ -194,11 +191,7 @@ class _Open(NamedTuple):
 
     def frames(self, limits: Window, wanted: Schema, path_column: str | None) -> Iterator[polars.DataFrame]:
         """Batches with the wanted columns."""
-        start, end = self.topic._window
-        starts = [moment for moment in (start, limits[0]) if moment is not None]
-        ends = [moment for moment in (end, limits[1]) if moment is not None]
-        within = max(starts, default=None), min(ends, default=None)
-        for frame in _batches(self.topic, within, wanted, path_column):
+        for frame in _batches(self.topic, in_both(self.topic._window, limits), wanted, path_column):
             yield frame.select(list(wanted))
 
 
@@ -236,9 +229,7 @@ def _window(node: Any) -> Window:
         return None, None
     operator, left, right = binary["op"], binary["left"], binary["right"]
     if operator in ("And", "LogicalAnd"):
-        (a, b), (c, d) = _window(left), _window(right)
-        starts, ends = [x for x in (a, c) if x is not None], [x for x in (b, d) if x is not None]
-        return max(starts, default=None), min(ends, default=None)
+        return in_both(_window(left), _window(right))
     flipped = {"Gt": "Lt", "GtEq": "LtEq", "Lt": "Gt", "LtEq": "GtEq", "Eq": "Eq"}
     if _column(right) == "t_ns":
         operator, left, right = flipped.get(operator, ""), right, left

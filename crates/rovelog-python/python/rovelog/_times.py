@@ -1,5 +1,5 @@
-"""Conversion of times to nanoseconds on the log clock. The forms are those of -S and -E on the
-command line.
+"""Conversion of times to nanoseconds on the log clock. The forms of texts are those of -S and -E on
+the command line, without the time of day; integers are of the log clock, not of a time base.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ DURATION = re.compile(f"(?:{PIECE.pattern})+")
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 Moment = int | str | dt.datetime | dt.timedelta
-"""A time: integer ns of the log's clock; `+10s` from the start; `-30s` from the end; `112.5s` of the log's clock; RFC 3339
-or a datetime with a zone; a timedelta from the start."""
+"""A time: integer ns of the log's clock; `+10s` from the start of the data; `-30s` from its end; `112.5s` of the log's clock;
+RFC 3339 or a datetime with a zone; a timedelta from the start of the data."""
 
 
 def duration_ns(text: str) -> int:
@@ -49,6 +49,12 @@ def to_datetime(unix_ns: int) -> dt.datetime:
 def window(start: Moment | None, end: Moment | None, info: Info) -> Window:
     """From one time until before another; None leaves a side open."""
     return (resolve(start, info), resolve(end, info))
+
+
+def in_both(a: Window, b: Window) -> Window:
+    """The window of the times that are in two windows."""
+    starts, ends = ([at for at in side if at is not None] for side in zip(a, b, strict=True))
+    return max(starts, default=None), min(ends, default=None)
 
 
 def resolve(moment: Moment | None, info: Info) -> int | None:

@@ -70,8 +70,8 @@ class Topic(Columns):
         return self._facts["count"]
 
     @property
-    def nbytes(self) -> int:
-        """Size of the records of the whole topic in the file."""
+    def nbytes(self) -> int | None:
+        """Size of the records of the whole topic in the file; None if the index of the log does not tell it."""
         return self._facts["bytes"]
 
     @property
@@ -126,9 +126,9 @@ class Topic(Columns):
     def between(self, start: Moment | None = None, end: Moment | None = None) -> Topic:
         """Returns the topic from `start` (inclusive) to `end` (exclusive).
 
-        Times are ints (ns on the log clock), `"+10s"` after the start of the log, `"-30s"` before
-        its end, `"112.5s"` on its clock, RFC 3339 strings or datetimes with a zone, or timedeltas
-        from the start.
+        Times are ints (ns on the log clock), `"+10s"` after the start of the data, `"-30s"` before
+        its end, `"112.5s"` on the log clock, RFC 3339 strings or datetimes with a zone, or
+        timedeltas from the start of the data.
 
         Raises ValueError for an invalid time, and NoUtcError for a UTC time if the log has no UTC.
         """

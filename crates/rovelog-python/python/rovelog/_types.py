@@ -20,7 +20,7 @@ class TopicFacts(TypedDict):
     name: str
     type: str
     count: int
-    bytes: int
+    bytes: int | None
     rate_hz: float | None
     first_ns: int | None
     last_ns: int | None

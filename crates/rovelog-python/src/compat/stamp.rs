@@ -66,7 +66,7 @@ macro_rules! stamp {
             #[pyo3(signature = (secs=Seconds::Whole(0), nsecs=0), text_signature = "(secs=0, nsecs=0)")]
             fn new(secs: Seconds, nsecs: i64) -> PyResult<Self> {
                 let (secs, nsecs) = secs.with(nsecs)?;
-                Ok(Self { secs, nsecs })
+                Ok(Self::carried(secs, nsecs))
             }
 
             /// From seconds as a float.
@@ -132,9 +132,13 @@ macro_rules! stamp {
                 self.nanos().to_string()
             }
 
-            fn __reduce__(this: &Bound<'_, Self>) -> (Py<PyAny>, (i64, i64)) {
+            fn __reduce__(this: &Bound<'_, Self>) -> (Py<PyAny>, (), (i64, i64)) {
                 let held = this.borrow();
-                (this.get_type().into_any().unbind(), (held.secs, held.nsecs))
+                (this.get_type().into_any().unbind(), (), (held.secs, held.nsecs))
+            }
+
+            fn __setstate__(&mut self, state: (i64, i64)) {
+                (self.secs, self.nsecs) = state;
             }
 
             $($sums)*
@@ -180,7 +184,8 @@ impl<'py> FromPyObject<'_, 'py> for Other {
     }
 }
 
-/// Classes of the times in messages: ours, or those of genpy in a process that uses it.
+/// Classes of the times in messages: ours, or those of genpy in a process that uses it. Ours keep
+/// nanoseconds of a second or more, which some bags have, so that a message is written as it was read.
 pub(crate) struct Stamps(pub(crate) Option<(Py<PyType>, Py<PyType>)>);
 
 impl Stamps {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use peak_alloc::PeakAlloc;
 use rovelog::rld_format::wire::BLOCK_TIMES_LEN;
-use rovelog::{AnyLog, Bytes, LogReader, ReadOptions, RecoverOptions, Select, Severity};
+use rovelog::{AnyLog, Bytes, LogReader, ReadOptions, RecoverOptions, Recovery, Select, Severity};
 
 use operators::{Random, damaged, length_fields};
 
@@ -298,14 +298,19 @@ fn check(
     // If the log was damaged before, the part between two damages may be too short to be
     // distinguished from noise. Bytes that identify a fault of the writer may also be after the
     // damage.
-    let first = intact.min(first as u64);
+    check_before(want, &places, intact.min(first as u64), tally)?;
+    check_recovered(subject.format, &*log, recovery, tally)
+}
+
+/// Checks that the records that end at `first` or before are there, but for the last ones.
+fn check_before(want: &Places, found: &Places, first: u64, tally: &mut Tally) -> Result<(), String> {
     let ends = want.keys().skip(1);
     // Records that no intact record follows may be noise: ULog needs a chain of three messages, VEL
     // a header.
     let mut edge = 0;
     for ((at, payload), _) in want.iter().zip(ends).take_while(|(_, end)| **end <= first) {
         tally.before += 1;
-        if places.get(at) != Some(payload) {
+        if found.get(at) != Some(payload) {
             edge += 1;
         } else if edge > 0 {
             return Err(format!("a record before the one at {at}, which is intact, is lost"));
@@ -315,7 +320,16 @@ fn check(
         return Err(format!("{edge} records right before the damage are lost"));
     }
     tally.edge += edge;
+    Ok(())
+}
 
+/// Checks what recovery says of a damaged log, and the recovered log. Returns it if it holds records.
+fn check_recovered(
+    format: &str,
+    log: &dyn LogReader,
+    recovery: rovelog::Result<Recovery>,
+    tally: &mut Tally,
+) -> Result<Option<Vec<u8>>, String> {
     let report = recovery.map_err(|error| format!("recovery: {error}"))?;
     let accounted = report.kept_bytes + report.lost_bytes() + report.stale_bytes;
     if accounted != log.info().size {
@@ -324,9 +338,9 @@ fn check(
     // Both account for loss alike: recovery leaves out what the reader calls lost.
     let lost = &log.info().lost;
     // Recovery of a ULog also leaves out the subscription of a topic that cannot be decoded.
-    let more = subject.format == "ulog" && report.lost_bytes() >= lost.bytes;
+    let more = format == "ulog" && report.lost_bytes() >= lost.bytes;
     // Bytes that were cut before data was appended to a ULog are kept.
-    let stays = subject.format == "ulog" && report.unchanged;
+    let stays = format == "ulog" && report.unchanged;
     if (report.lost_bytes(), report.missing_records) != (lost.bytes, lost.missing_records) && !more && !stays
     {
         let (a, b) = (report.lost_bytes(), report.missing_records);

@@ -97,7 +97,10 @@ class Unpacker:
                 return data
         if kind in STAMPS:
             stamp, form = STAMPS[kind]
-            return stamp(*self._take(form))
+            time = stamp()
+            # As stored: the constructor would carry nanoseconds of a second or more.
+            time.set(*self._take(form))
+            return time
         message = nested.__new__(nested)
         self.message(message)
         return message
