@@ -66,10 +66,10 @@ pub(crate) struct Global {
     /// Number of threads; default: one per processor
     #[arg(long, global = true, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<Jobs>,
-    /// Remote log: read all of it where parts do not do
+    /// Remote log: read all of it if parts do not suffice
     #[arg(long, global = true)]
     pub(crate) allow_remote_scan: bool,
-    /// Remote log: limit of bytes that are fetched
+    /// Remote log: fetch at most this many bytes
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_bytes: Option<u64>,
 }

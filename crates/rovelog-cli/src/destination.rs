@@ -45,7 +45,7 @@ impl OutputArgs {
     }
 }
 
-/// Destination of binary output: a file, or stdout.
+/// Destination of whole logs: a file, or stdout.
 pub(crate) enum Destination {
     File(Box<OutFile>),
     Stdout(Out),
@@ -70,7 +70,7 @@ impl Destination {
         }
         let out = context.out();
         if out.terminal {
-            return Err(Failure::usage("refusing to write binary data to a terminal")
+            return Err(Failure::usage("refusing to write the output to a terminal")
                 .next(format!("write to a file: -o {example}, or to a pipe")));
         }
         Ok(Self::Stdout(out))

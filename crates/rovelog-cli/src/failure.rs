@@ -174,6 +174,15 @@ impl From<rovelog_scale::ScaleError> for Failure {
                 Self::usage(cause).next("name logs, a folder or a pattern in quotes")
             }
             rovelog_scale::ScaleError::Export(error) => error.into(),
+            rovelog_scale::ScaleError::Log { uri, error } => Self::from(error).at(Path::new(&uri)),
+            rovelog_scale::ScaleError::Lake { path, error } => {
+                let (path, what) = (Path::new(&path), "cannot read or write the lake");
+                // Only the errors of the system have a next step: others say what is wrong in a file.
+                match error.raw_os_error() {
+                    Some(_) => refused_by_disk(what, path, &error),
+                    None => Self::failed(format!("{what}: {error}")).at(path),
+                }
+            }
             error => Self::failed(error.to_string()),
         }
     }

@@ -165,7 +165,7 @@ impl Input {
         Ok(after.worst)
     }
 
-    /// Returns the size of the file; 0 if it is none.
+    /// Returns the size of the file; 0 if it is not known.
     fn size(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
@@ -393,8 +393,8 @@ pub(crate) fn logs_and_names(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     (logs.into_iter().cloned().collect(), names.collect())
 }
 
-/// Splits arguments into logs and signals: the first is a log. Any other one is if it is an address, a
-/// file, a folder by its slash, or ends like a log.
+/// Splits arguments into logs and signals. The first is a log, and so is any other that is an address,
+/// a file, a folder with a slash, or ends like a log.
 pub(crate) fn logs_and_signals(words: &[String]) -> (Vec<PathBuf>, Vec<String>) {
     let is_log = |word: &str| {
         let path = Path::new(word);

@@ -46,6 +46,9 @@ impl OutFile {
     pub(crate) fn create(path: &Path, inputs: &[PathBuf], args: OutArgs) -> Result<Self, Failure> {
         if rovelog::is_address(path) {
             let upload = Upload::new(path, args.force)?;
+            if inputs.contains(&upload.shown()) {
+                return Err(the_input(&upload.shown()));
+            }
             let mut out = Self::create(&upload.copy(), &[], args)?;
             (out.path, out.upload) = (upload.shown(), Some(upload));
             return Ok(out);
@@ -345,15 +348,18 @@ fn refuse_input(path: &Path, output: &Metadata, inputs: &[PathBuf]) -> Result<()
         let file = if stdin { Path::new("/dev/stdin") } else { input };
         let Ok(metadata) = fs::metadata(file) else { continue };
         if metadata.is_file() && same(path, output, file, &metadata) {
-            let what = if stdin || inputs.first() == Some(input) {
-                "the output is the input".to_owned()
-            } else {
-                format!("the output is one of the input files, {}", input.display())
-            };
+            if stdin || inputs.first() == Some(input) {
+                return Err(the_input(path));
+            }
+            let what = format!("the output is one of the input files, {}", input.display());
             return Err(Failure::usage(what).next("name another file").at(path));
         }
     }
     Ok(())
+}
+
+fn the_input(output: &Path) -> Failure {
+    Failure::usage("the output is the input").next("name another file").at(output)
 }
 
 /// Returns whether an open file is the one at `path`.

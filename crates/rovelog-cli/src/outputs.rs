@@ -93,7 +93,7 @@ fn several(next: &str) -> Failure {
 /// The most folders that are a part of a name.
 const MOST_FOLDERS: usize = 8;
 
-/// Returns a name for the output of each log: that of the log without its extension. Where several logs
+/// Returns a name for the output of each log: that of the log without its extension. If several logs
 /// have it, with the extension, or after the folders that tell them apart.
 fn names(inputs: &[Input]) -> Result<Vec<String>, Failure> {
     let name = |input: &Input, folders, whole| name(&input.path, folders, whole);

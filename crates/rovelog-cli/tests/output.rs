@@ -220,7 +220,7 @@ fn help_is_a_command_too() {
     assert_eq!(text("rld help csv"), text("rld csv --help"));
 }
 
-/// Prose is wrapped once, at 100 and at 80 columns; examples fit both.
+/// Prose is wrapped once, at 100 and at 80 columns.
 #[test]
 fn help_is_wrapped_once() {
     let names = text_of(None, 100);

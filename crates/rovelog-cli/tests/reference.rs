@@ -65,6 +65,29 @@ fn the_command_line_reference_is_up_to_date() {
     check("command-line.md", &page);
 }
 
+/// A wrapped example cannot be copied, and its explanation is read as an argument.
+#[test]
+fn no_example_of_the_help_is_wrapped_at_80_columns() {
+    let top = help("");
+    let names = commands(&top).into_iter().flat_map(|name| {
+        let text = help(name);
+        let inner: Vec<_> = commands(&text).iter().map(|inner| format!("{name} {inner}")).collect();
+        std::iter::once(name.to_owned()).chain(inner)
+    });
+    let (mut examples, starts) = (0, ["rovelog ", "gzip ", "source "]);
+    for name in names {
+        let text = help(&name);
+        let lines = text.lines().skip_while(|line| *line != "Examples:").skip(1);
+        for line in lines.take_while(|line| !line.is_empty()) {
+            let is_whole =
+                line.starts_with("      ") || starts.iter().any(|start| line[2..].starts_with(start));
+            assert!(is_whole, "rovelog {name}: {line}");
+            examples += 1;
+        }
+    }
+    assert!(examples > 100, "{examples} examples");
+}
+
 fn table(rules: &[&Rule]) -> String {
     let mut text = String::from("| code | name | severity | meaning |\n|---|---|---|---|\n");
     for rule in rules {

@@ -189,6 +189,15 @@ fn an_output_is_written_to_a_server() {
     let local = folder.path().join("out.ndjson");
     run(&["export", "arrays-of-all-basic-types.ulg", "-o", &local.to_string_lossy()]);
     assert_eq!(server.written("out.ndjson"), Some(fs::read(&local).unwrap()));
+    // Not over its own input, however the address is written.
+    let input = server.url("arrays-of-all-basic-types.ulg");
+    for output in [input.clone(), format!("{input}?version=1")] {
+        let over = ["recover", &input, "-o", &output, "--force", "--allow-remote-scan"];
+        let refused = run(&over);
+        let said = text(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains("the output is the input"), "{said}");
+        assert_eq!(server.written("arrays-of-all-basic-types.ulg"), None);
+    }
     // A run that fails writes nothing.
     let failed = run(&["export", "none.ulg", "-o", &server.url("never.ndjson")]);
     assert_eq!(failed.status.code(), Some(1));

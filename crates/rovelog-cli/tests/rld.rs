@@ -134,6 +134,21 @@ fn scrubbing_leaves_the_rows() {
 }
 
 #[test]
+fn scrubbing_says_what_it_removed() {
+    let removed = [
+        ("", "MAC address and comment removed"),
+        (" --keep-comment", "MAC address removed"),
+        (" --keep-mac", "comment removed"),
+        (" --keep-mac --keep-comment", "nothing removed"),
+    ];
+    for (options, removed) in removed {
+        let output = run_in("rld", &format!("rld scrub v4.rld{options}"), b"");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(said.starts_with(removed), "{options}: {said}");
+    }
+}
+
+#[test]
 fn csv_of_the_logger_comes_back_as_a_log() {
     let csv = bytes("rld csv v4.rld", b"", 0);
     let log = std::fs::read(rovelog_testing::root().join("corpus/rld/v4.rld")).expect("a log");

@@ -234,3 +234,18 @@ fn every_command_shows_that_it_works() {
     let output = on_terminal(&place.path("."), &[quiet]).remove(0).1;
     assert!(!String::from_utf8_lossy(&output).contains("\x1b[2K"), "{output:?}");
 }
+
+#[test]
+fn a_terminal_gets_no_file_but_a_name_for_one() {
+    let place = common::Place::new("rld", &["v4.rld"]);
+    let names = [
+        ("rld scrub v4.rld", "-o v4.scrubbed.rld,"),
+        ("rld csv v4.rld", "-o log.csv,"),
+        ("rld import v4.csv", "-o log.rld,"),
+    ];
+    let runs: Vec<_> = names.iter().map(|(line, _)| json!({"argv": argv(line)})).collect();
+    for ((line, name), (code, output)) in names.iter().zip(on_terminal(&place.path("."), &runs)) {
+        let said = String::from_utf8_lossy(&output);
+        assert!(code == 2 && said.contains(name), "{line}: {said}");
+    }
+}

@@ -20,7 +20,7 @@ pub enum ExportError {
     #[error("the data cannot be written: {0}")]
     Format(String),
     /// This build has no such output.
-    #[error("{what} is not in this build, which has not the feature `{feature}`")]
+    #[error("this build does not write {what}: it lacks the feature `{feature}`")]
     NotBuiltIn {
         /// The output.
         what: &'static str,

@@ -11,7 +11,8 @@
 //! - [`track`]: where the vehicle went, as KML, GPX and GeoJSON;
 //! - [`text`]: records as text for people, and cells of CSV;
 //! - [`statistics`]: minimum, maximum, mean and deviation of every field;
-//! - [`signal`]: values over time by name, pattern or expression; conditions; topics joined as one table;
+//! - [`signal`]: values over time by name, pattern or expression; conditions; topics joined as one
+//!   table;
 //! - [`plot`]: signals over time, for a terminal, as SVG, PNG and PDF;
 //! - [`report`]: a log, or a plot, as one HTML page;
 //! - [`page`]: scripts and styles of these pages;

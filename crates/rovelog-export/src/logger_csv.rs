@@ -1,10 +1,10 @@
 //! RocketLogger logs as the logger's own CSV: all rows in one file, which `rovelog rld import`
 //! reads again.
 
-use rovelog::core::text::count;
 use std::io::Write;
 
 use rovelog::LogReader as _;
+use rovelog::core::text::count;
 use rovelog::rld_format::csv::CsvStyle;
 use rovelog::rld_format::{AMBIENT, RldReader, SAMPLES};
 

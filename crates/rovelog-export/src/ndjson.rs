@@ -1,13 +1,13 @@
 //! Records as NDJSON: one object per line, in time order, all topics in one stream. The lines are
 //! those of `rovelog cat -f ndjson`.
 
-use rovelog::core::text;
 use std::io::Write;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rovelog::core::layout::{At, Leaf, Plans, Visit};
 use rovelog::core::parallel::{Jobs, Spare, in_order};
+use rovelog::core::text;
 use rovelog::{Field, LogReader, Record, Scalar, Select};
 
 use crate::number::Numbers;

@@ -13,7 +13,7 @@ use crate::{ExportError, Exported, Provenance};
 /// Returns an error: this build writes no MCAP.
 ///
 /// # Errors
-/// Always.
+/// Returns an error in every case.
 pub fn write<W: Write>(
     _log: &AnyLog,
     _select: &Select,

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{ArrowError, SchemaRef};
 
-/// Rows that lie behind each other in an array, by its number; or a number of nulls.
+/// Consecutive rows of an array, by its number; or a number of nulls.
 enum Run {
     Rows(usize, Range<usize>),
     Nulls(usize),

@@ -20,7 +20,7 @@ impl Address {
     /// Parses an address: `s3://bucket/flights/17.ulg`.
     ///
     /// # Errors
-    /// Returns an error if it is none, has a scheme that cannot be read, or names no file.
+    /// Returns an error if the text is not an address, has an unknown scheme, or names no file.
     pub fn parse(text: &str) -> Result<Self, RemoteError> {
         let address = Self::of(Url::parse(text).map_err(|_| RemoteError::BadAddress)?)?;
         if address.name().is_empty() {

@@ -10,7 +10,7 @@ use rovelog_core::{Error, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// Text that is no address.
+    /// Text that is not an address.
     #[error("this is not an address: SCHEME://HOST/PATH is expected")]
     BadAddress,
     /// An address of a kind that is not read.
@@ -38,7 +38,7 @@ pub enum RemoteError {
     #[error("a web server has no list of its files")]
     NoLists,
     /// The server does not read by ranges.
-    #[error("the server does not support range requests, so that only the whole file can be read")]
+    #[error("the server does not support range requests, so only the whole file can be read")]
     NoRanges,
     /// The file is not the one that the first answer was about.
     #[error("the file was changed on the server while it was read")]
@@ -96,7 +96,7 @@ impl RemoteError {
                  a public bucket)",
             ),
             Self::NotFound => Some("check the address, and that you may list it"),
-            Self::Changed => Some("read it again when nobody writes to it"),
+            Self::Changed => Some("read it again when it is complete"),
             Self::Stalled { .. } | Self::Short { .. } | Self::Failed { .. } => {
                 Some("check the address and the connection, and try again")
             }

@@ -94,7 +94,7 @@ impl RemoteFile {
     /// Returns `None` if nearly all of the log, or all of it, is to be read.
     ///
     /// # Errors
-    /// As [`fetch`](Ranges::fetch), and the errors of `open` and `needed`; but an error of the kind
+    /// Returns the errors of [`fetch`](Ranges::fetch), `open` and `needed`; but an error of the kind
     /// [`PartlyRead`](ErrorKind::PartlyRead) from `open` means that all of the log is needed.
     pub fn fetch_until<L, E: From<Error>>(
         &self,
@@ -122,7 +122,7 @@ impl RemoteFile {
     /// Fetches all that was not fetched before. `progress` is told how many bytes were moved.
     ///
     /// # Errors
-    /// As [`fetch`](Ranges::fetch).
+    /// Returns the errors of [`fetch`](Ranges::fetch).
     pub fn fetch_all(&self, mut progress: impl FnMut(u64)) -> std::result::Result<(), RemoteError> {
         let unread = self.unread();
         let mut copy = self.copy();

@@ -9,6 +9,7 @@ mod origin;
 mod source;
 mod store;
 mod upload;
+mod wait;
 
 pub use address::Address;
 pub use error::RemoteError;

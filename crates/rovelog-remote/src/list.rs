@@ -2,12 +2,12 @@
 
 use futures_util::TryStreamExt as _;
 use object_store::{ObjectMeta, ObjectStoreExt as _};
-use tokio::time::timeout;
 use url::Url;
 
 use crate::address::Address;
 use crate::error::RemoteError;
 use crate::store::{Options, store};
+use crate::wait::{runtime, within};
 
 /// A file on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +32,7 @@ impl Found {
 /// Returns an error if the server cannot be reached, refuses, or has no such file.
 pub fn head(address: &Address, options: &Options) -> Result<Found, RemoteError> {
     let (store, path) = store(address, options)?;
-    let answer = runtime()?.block_on(async { timeout(options.timeout, store.head(&path)).await });
-    let meta = answer.map_err(|_| RemoteError::Stalled { after: options.timeout })??;
+    let meta = runtime()?.block_on(within(options.timeout, store.head(&path)))?;
     Ok(Found::new(address.url.as_str().to_owned(), &meta))
 }
 
@@ -53,10 +52,7 @@ pub fn list(folder: &str, options: &Options) -> Result<Vec<Found>, RemoteError> 
     runtime()?.block_on(async {
         let mut files = store.list(Some(&path));
         // The limit is for each answer, not for all of a long list.
-        while let Some(meta) = timeout(options.timeout, files.try_next())
-            .await
-            .map_err(|_| RemoteError::Stalled { after: options.timeout })??
-        {
+        while let Some(meta) = within(options.timeout, files.try_next()).await? {
             let mut url = address.url.clone();
             url.set_path(meta.location.as_ref());
             found.push(Found::new(url.as_str().to_owned(), &meta));
@@ -64,8 +60,4 @@ pub fn list(folder: &str, options: &Options) -> Result<Vec<Found>, RemoteError> 
         Ok::<_, RemoteError>(())
     })?;
     Ok(found)
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime, RemoteError> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }

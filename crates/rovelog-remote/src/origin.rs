@@ -42,7 +42,7 @@ pub trait Origin: Send + Sync {
     /// Hands the whole file to `take`.
     ///
     /// # Errors
-    /// As [`each`](Self::each).
+    /// Returns the errors of [`each`](Self::each).
     fn whole(&self, take: Take<'_>) -> Result<(), RemoteError> {
         self.each(std::slice::from_ref(&(0..self.size())), take)
     }

@@ -12,12 +12,13 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _};
 use rovelog_core::partial::END;
 use tokio::runtime::Runtime;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::address::Address;
 use crate::error::RemoteError;
 use crate::origin::{Moved, Origin, Take};
 use crate::store::{Options, store};
+use crate::wait::{runtime, within};
 
 /// Ranges with fewer bytes between them are fetched as one: a request costs more.
 const APART: u64 = 64 << 10;
@@ -52,7 +53,7 @@ impl Source {
     /// whether the server reads by ranges. Returns the source with where these bytes start.
     pub(crate) fn open(address: &Address, options: &Options) -> Result<(Self, u64, Bytes), RemoteError> {
         let (store, path) = store(address, options)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime()?;
         let asked = GetOptions { range: Some(GetRange::Suffix(END)), ..GetOptions::default() };
         let answer = runtime.block_on(repeated(|| async {
             let answer = within(options.timeout, store.get_opts(&path, asked.clone())).await?;
@@ -223,19 +224,8 @@ async fn body(answer: GetResult, asked: Range<u64>, limit: Duration) -> Result<B
     Err(RemoteError::Short { at: asked.start, asked: len, got: bytes.len() as u64 })
 }
 
-/// Waits for the server, no longer than `limit`.
-async fn within<T>(
-    limit: Duration,
-    answer: impl Future<Output = object_store::Result<T>>,
-) -> Result<T, RemoteError> {
-    match timeout(limit, answer).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(RemoteError::Stalled { after: limit }),
-    }
-}
-
-/// Repeats a request that the connection has failed, each time after a longer pause. What the server
-/// refuses is repeated by the store.
+/// Repeats a request whose answer broke off, each time after a longer pause. The store itself repeats
+/// those that the server answers with an error.
 async fn repeated<T, F: Future<Output = Result<T, RemoteError>>>(
     mut request: impl FnMut() -> F,
 ) -> Result<T, RemoteError> {

@@ -9,6 +9,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPay
 use crate::address::Address;
 use crate::error::RemoteError;
 use crate::store::{Options, store};
+use crate::wait::runtime;
 
 /// Bytes of a part. Stores take at most ten thousand parts: 160 GB.
 const PART: usize = 16 << 20;
@@ -16,18 +17,17 @@ const PART: usize = 16 << 20;
 /// Parts that are under way at once.
 const AT_ONCE: usize = 2;
 
-/// Writes the file at `from` to `to`. An existing one is replaced only with `force`; otherwise that
+/// Writes the file at `from` to `to`. An existing file is replaced only with `force`; otherwise that
 /// is an error, and nothing is written.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, the output exists, or the server refuses. Nothing
-/// of the file is there then.
+/// Returns an error if the file cannot be read, the output exists, or the server refuses it. Then the
+/// server has nothing of the file.
 pub fn upload(from: &Path, to: &Address, force: bool, options: &Options) -> Result<(), RemoteError> {
     let mut file = File::open(from)?;
     let size = file.metadata()?.len();
     let (store, path) = store(to, options)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         if size <= PART as u64 {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;

@@ -5,6 +5,10 @@ use std::path::Path;
 use rovelog::FORMATS;
 use serde::{Deserialize, Serialize};
 
+/// Bytes that opening a log costs as much as: many tiny logs are work too.
+#[cfg(feature = "lake")]
+const OPENING: u64 = 64 << 10;
+
 /// Endings of files that are compressed as a whole.
 const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4"];
 
@@ -20,6 +24,12 @@ pub struct LogFile {
 }
 
 impl LogFile {
+    /// Returns the work of reading the log, in bytes.
+    #[cfg(feature = "lake")]
+    pub(crate) fn cost(&self) -> u64 {
+        self.size.saturating_add(OPENING)
+    }
+
     /// Returns whether the file is compressed as a whole, by its name: a part of it cannot be read
     /// without what is before it.
     #[cfg(feature = "lake")]

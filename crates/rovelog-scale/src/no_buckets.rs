@@ -8,7 +8,7 @@ use crate::ScaleError;
 use crate::log_file::LogFile;
 
 fn refused<T>() -> Result<T, ScaleError> {
-    Err(ScaleError::Source("this build reads no remote logs: it has not the feature `remote`".to_owned()))
+    Err(ScaleError::Source("this build does not read remote logs: it lacks the feature `remote`".to_owned()))
 }
 
 pub(crate) fn find(_: &str) -> Result<Vec<LogFile>, ScaleError> {

@@ -10,9 +10,6 @@ use crate::{ScaleError, Wanted};
 /// Version of the splits' form.
 const VERSION: u32 = 1;
 
-/// Bytes that opening a log costs as much as: a pack of tiny logs has a limit too.
-const OPENING: u64 = 64 << 10;
-
 /// A piece of work: several small logs, or a part of a large one. As JSON it is complete: a worker
 /// needs the split and the files, and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +141,7 @@ pub fn divide(logs: Vec<LogFile>, wanted: &Wanted, target: u64) -> Vec<Split> {
             packs.extend(parts(&log, count).map(|part| vec![part]));
             continue;
         }
-        let cost = log.size.saturating_add(OPENING);
+        let cost = log.cost();
         if !pack.is_empty() && filled.saturating_add(cost) > target {
             packs.push(std::mem::take(&mut pack));
             filled = 0;
@@ -181,7 +178,7 @@ mod tests {
     #[test]
     fn small_logs_are_packed_and_large_ones_divided() {
         let logs = ["/d/a.ulg", "/d/b.ulg", "/d/c.ulg"].map(|uri| log(uri, 10)).to_vec();
-        let splits = divide(logs, &Wanted::default(), 2 * (OPENING + 10));
+        let splits = divide(logs, &Wanted::default(), 2 * log("/d/a.ulg", 10).cost());
         assert_eq!(splits.len(), 2, "three logs cost more than the target");
         let logs = vec![log("/d/a.ulg", 10), log("/d/c.ulg", 1000), log("/d/e.bag.gz", 1000)];
         let splits = divide(logs, &Wanted::default(), 400);

@@ -15,8 +15,8 @@ use crate::ScaleError;
 /// Integers and floats become wider; structs have the fields of both.
 ///
 /// # Errors
-/// Returns the name of a column that no type holds: a text and a number, an integer of 64 bits and
-/// a float.
+/// Returns an error with the name of a column that no type holds: of text and numbers, or of 64-bit
+/// integers and floats.
 pub(crate) fn union(a: &Schema, b: &Schema) -> Result<Schema, String> {
     Ok(Schema::new(fields(a.fields(), b.fields(), "")?))
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why the server could not be started, or has ended.
+/// Error of a server that could not be started, or has ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
@@ -12,9 +12,9 @@ pub enum ViewError {
     /// The port is taken, or the connection is broken.
     #[error("127.0.0.1:{port}: {error}")]
     Listen {
-        /// The port that was asked for.
+        /// The port: the requested one, or the one that was chosen.
         port: u16,
-        /// Why.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// The system gives no random numbers for the token.

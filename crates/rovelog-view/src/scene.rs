@@ -42,7 +42,7 @@ pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
     opened.checked(packed(&header, [&times[..], &north, &east]))
 }
 
-/// What a topic has besides numbers.
+/// What a topic has in addition to numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     Image,
@@ -197,24 +197,8 @@ fn cloud_points(value: &Value) -> Vec<[f64; 4]> {
     };
     let (Some(x), Some(y), Some(z)) = (field("x"), field("y"), field("z")) else { return Vec::new() };
     let step = whole(number(value, "point_step")).max(1);
-    let read = |point: &[u8], (offset, kind): (usize, usize)| -> f64 {
-        let bytes = |n: usize| {
-            let mut bytes = point.get(offset..offset.checked_add(n)?)?.to_vec();
-            if big {
-                bytes.reverse();
-            }
-            Some(bytes)
-        };
-        let four = || bytes(4).and_then(|bytes| bytes.try_into().ok());
-        // The numbers of `sensor_msgs/PointField`.
-        let found = match kind {
-            2 => bytes(1).map(|bytes| f64::from(bytes[0])),
-            4 => bytes(2).and_then(|bytes| bytes.try_into().ok()).map(|b| f64::from(u16::from_le_bytes(b))),
-            7 => four().map(|bytes| f64::from(f32::from_le_bytes(bytes))),
-            8 => bytes(8).and_then(|bytes| bytes.try_into().ok()).map(f64::from_le_bytes),
-            _ => None,
-        };
-        found.unwrap_or(f64::NAN)
+    let read = |point: &[u8], (offset, kind): (usize, usize)| {
+        point.get(offset..).and_then(|bytes| point_field(bytes, kind, big)).unwrap_or(f64::NAN)
     };
     let bright = field("intensity");
     let point = |point: &[u8]| {
@@ -222,4 +206,73 @@ fn cloud_points(value: &Value) -> Vec<[f64; 4]> {
         [read(point, x), read(point, y), read(point, z), intensity]
     };
     data.chunks_exact(step).map(point).collect()
+}
+
+/// Returns the number at the start of `bytes`, of a type of `sensor_msgs/PointField`; `None` if the
+/// type is unknown, or the bytes are too few.
+fn point_field(bytes: &[u8], kind: usize, big: bool) -> Option<f64> {
+    fn ordered<const N: usize>(bytes: &[u8], big: bool) -> Option<[u8; N]> {
+        let mut bytes = *bytes.first_chunk()?;
+        if big {
+            bytes.reverse();
+        }
+        Some(bytes)
+    }
+    Some(match kind {
+        1 => i8::from_le_bytes(ordered(bytes, big)?).into(),
+        2 => u8::from_le_bytes(ordered(bytes, big)?).into(),
+        3 => i16::from_le_bytes(ordered(bytes, big)?).into(),
+        4 => u16::from_le_bytes(ordered(bytes, big)?).into(),
+        5 => i32::from_le_bytes(ordered(bytes, big)?).into(),
+        6 => u32::from_le_bytes(ordered(bytes, big)?).into(),
+        7 => f32::from_le_bytes(ordered(bytes, big)?).into(),
+        8 => f64::from_le_bytes(ordered(bytes, big)?),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cloud of one point whose fields are all of one type; `bytes` is the number 3.
+    fn cloud_of(kind: u64, bytes: &[u8], big: bool) -> Value {
+        let field = |(at, name): (usize, &str)| {
+            Value::record([
+                ("name", Value::Text(name.to_owned())),
+                ("offset", Value::count((at * bytes.len()) as u64)),
+                ("datatype", Value::count(kind)),
+            ])
+        };
+        let fields = ["x", "y", "z", "intensity"].into_iter().enumerate().map(field);
+        Value::record([
+            ("fields", Value::List(fields.collect())),
+            ("is_bigendian", Value::Bool(big)),
+            ("point_step", Value::count(4 * bytes.len() as u64)),
+            ("data", Value::Bytes(bytes.repeat(4))),
+        ])
+    }
+
+    #[test]
+    fn every_number_of_a_point_cloud_is_read() {
+        let numbers: [(u64, &[u8]); 8] = [
+            (1, &3_i8.to_le_bytes()),
+            (2, &3_u8.to_le_bytes()),
+            (3, &3_i16.to_le_bytes()),
+            (4, &3_u16.to_le_bytes()),
+            (5, &3_i32.to_le_bytes()),
+            (6, &3_u32.to_le_bytes()),
+            (7, &3_f32.to_le_bytes()),
+            (8, &3_f64.to_le_bytes()),
+        ];
+        for (kind, bytes) in numbers {
+            let turned: Vec<u8> = bytes.iter().rev().copied().collect();
+            for (bytes, big) in [(bytes, false), (&turned[..], true)] {
+                assert_eq!(cloud_points(&cloud_of(kind, bytes, big)), [[3.0; 4]], "{kind} {big}");
+            }
+        }
+        // Of an unknown type, and beyond the end of the point, there is no number.
+        assert!(cloud_points(&cloud_of(9, &[0; 4], false))[0].iter().all(|number| number.is_nan()));
+        assert_eq!(point_field(&[0; 3], 7, false), None);
+    }
 }

@@ -97,6 +97,7 @@
 //! - `events` (default): texts of PX4 events, from the definitions in the log.
 //! - `rld` (default): power and sensor logs of the RocketLogger.
 //! - `vel` (default): VEL multi-sensor logs (University of Koblenz).
+//! - `calibration` (default): calibrations of a Velodyne HDL-64E, from its `db.xml`.
 //! - `pixels` (default): decoded images of VEL logs; adds decoders for JPEG and PNG.
 
 mod detect;

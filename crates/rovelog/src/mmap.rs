@@ -232,8 +232,8 @@ mod signal {
 
     /// Ends the program with a message.
     unsafe fn say_and_end() -> ! {
-        const WHY: &[u8] = b"error: a log was shortened by another program while it was read, and what was \
-            written of it is incomplete; copy the log, then read the copy\n";
+        const WHY: &[u8] = b"error: a log was shortened by another program while it was read; outputs are \
+            incomplete\n  next: copy the log, then read the copy\n";
         // SAFETY: both calls are async-signal-safe, and WHY lives as long as the program.
         unsafe {
             libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len());

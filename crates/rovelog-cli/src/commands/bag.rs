@@ -8,7 +8,7 @@ use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
-use crate::text::count;
+use crate::text::{count, wrote};
 
 /// ROS bags only: reindex
 #[derive(clap::Args)]
@@ -25,8 +25,8 @@ enum Command {
 const MORE: &str = "\
 Writes a bag with a complete index, which other readers need: messages are copied byte for byte, \
 and each topic has its definition before its first message. A V2.0 bag stays V2.0; V1.1 and V1.0 \
-bags become V1.2. \
-The exit code is 3 if bytes of the input could not be read; `rovelog check` lists them.
+bags become V1.2. The exit code is 3 if bytes of the input could not be read; `rovelog check` \
+lists them.
 
 Examples:
   rovelog bag reindex crashed.bag -o whole.bag
@@ -63,9 +63,10 @@ fn reindex(args: &ReindexArgs, context: &Context) -> Outcome {
     context.progress.start(Some(bag.info().size));
     let bytes = bag
         .reindex(&mut context.progress.counting(&mut out))
-        .map_err(|error| Failure::from(Error::from(error)))?;
-    out.finish()?;
+        .map_err(|error| Failure::from(Error::from(error)).at(&input.path))?;
+    let written = out.finish()?;
     let messages = count(bag.info().records, "message");
-    context.note(&format!("indexed {messages} in {}", count(bytes, "byte")));
+    let wrote = wrote(written.as_deref());
+    context.note(&format!("indexed {messages} in {}{wrote}", count(bytes, "byte")));
     Ok(context.notices.loss(&bag.info().lost, &input.path))
 }

@@ -6,7 +6,7 @@ use rovelog::{AnyLog, LogInfo, Select, Topic};
 use rovelog_export::signal::Signal;
 
 use crate::context::{Context, Format};
-use crate::failure::{Failure, Outcome, Status};
+use crate::failure::{Failure, Outcome};
 use crate::input::{Input, LogArgs};
 use crate::records::{Derived, Records};
 use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
@@ -154,5 +154,5 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
     args.fields
         .demand(&stream.topics().iter().filter(|topic| args.topics.keeps(topic)).collect::<Vec<_>>())?;
     let lost = stream.diagnostics().ledger().clone();
-    Ok(written.max(context.notices.loss(&lost, &input.path)).max(Status::Done))
+    Ok(written.max(context.notices.loss(&lost, &input.path)))
 }

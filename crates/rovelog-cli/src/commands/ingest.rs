@@ -27,7 +27,7 @@ line for each log.
 Examples:
   rovelog ingest flights/ -o lake/
   rovelog ingest 'flights/2026-*/**/*.ulg' -o lake/ --jobs 4
-  rovelog ingest flights/ -o lake/ -f ndjson | jq -r 'select(.status != \"ok\") | .uri'
+  rovelog ingest flights/ -o lake/ -f ndjson | jq -r 'select(.error).uri'
   rovelog lake check lake/";
 
 /// Add logs to a lake: Parquet tables of many logs
@@ -43,10 +43,10 @@ pub(crate) struct Args {
     /// Size of the logs that are added together; default 128MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pack_size: Option<u64>,
-    /// Try the logs again that ended their worker process
+    /// Retry logs whose worker process ended before they were added
     #[arg(long)]
     retry_quarantined: bool,
-    /// Who makes the tables: local, spark or sail; the last two need the Python package
+    /// Engine that makes the tables: local, spark or sail; the last two need the Python package
     #[arg(
         long,
         value_enum,
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     worker: Option<PathBuf>,
 }
 
-/// Who makes the tables.
+/// Engine that makes the tables.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Engine {
     Local,

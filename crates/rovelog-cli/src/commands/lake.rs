@@ -1,4 +1,4 @@
-//! `rovelog lake`: care for a lake.
+//! `rovelog lake`: checking and cleaning up a lake.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::text::{count, escape, size};
 
-/// Lakes: check, clean
+/// Check or clean up a lake
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 enum Command {
     Check(CheckArgs),
     Clean(CleanArgs),
-    /// Makes the pack that stdin names
+    /// Make the pack that stdin names
     #[command(hide = true)]
     Worker,
 }

@@ -70,7 +70,7 @@ pub(crate) enum Command {
     /// Add logs to a lake (not in this build)
     #[cfg(not(feature = "lake"))]
     Ingest(not_built_in::Args),
-    /// Lakes: check, clean (not in this build)
+    /// Check or clean up a lake (not in this build)
     #[cfg(not(feature = "lake"))]
     Lake(not_built_in::Args),
     Track(track::Args),
@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Report(report::Args),
     #[cfg(feature = "view")]
     View(view::Args),
-    /// Look around in logs in the browser (not in this build)
+    /// Explore logs in the browser (not in this build)
     #[cfg(not(feature = "view"))]
     View(not_built_in::Args),
     Bag(bag::Args),
@@ -120,7 +120,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         #[cfg(feature = "view")]
         Command::View(args) => view::run(&args, context),
         #[cfg(not(feature = "view"))]
-        Command::View(_) => Err(not_built_in::failure("has no page to look around in", "view")),
+        Command::View(_) => Err(not_built_in::failure("has no page for the browser", "view")),
         Command::Bag(args) => bag::run(&args, context),
         Command::Rld(args) => rld::run(&args, context),
         Command::Ulog(args) => ulog::run(&args, context),

@@ -37,12 +37,13 @@ with cargo install --path crates/rovelog-cli --features pictures.
 Examples:
   rovelog plot flight.ulg battery_status.voltage_v         in the terminal
   rovelog plot flight.ulg vehicle_attitude.q 'sensor_combined.gyro*' -S +1m
-  rovelog plot flight.ulg 'deg(vehicle_attitude.q.roll)' 'norm(sensor_combined.gyro_rad)'
+  rovelog plot flight.ulg 'deg(vehicle_attitude.q.roll)'
+  rovelog plot flight.ulg 'norm(sensor_combined.gyro_rad)' cpuload.load
   rovelog plot power.rld 'P=V1*I1' 'E=integral(V1*I1)'
   rovelog plot flight.ulg cpuload -o load.svg              all fields of a topic
   rovelog plot flight.ulg vehicle_status -o modes.png --theme dark --dpi 192
   rovelog plot flight.ulg --all -o all.html                everything, with zoom
-  rovelog plot flights/ cpuload.load -o plots/ --to png    a picture for each log";
+  rovelog plot flights/ cpuload.load -o plots/ --to png    a picture per log";
 
 /// Maximum number of signals for `--all`: a large flight log has about 2500.
 const MOST_SIGNALS: usize = 10_000;

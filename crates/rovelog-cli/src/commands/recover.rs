@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::chunks::ChunkArgs;
 use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
-use crate::failure::{Outcome, Status};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::LogArg;
 use crate::machine::DetailsDoc;
 use crate::notices::Notices;
@@ -96,7 +96,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let options = RecoverOptions::default();
     let options = if args.drop_stale { options.dropping_stale() } else { options };
     context.progress.start(Some(log.info().size));
-    let report = log.recover(&mut context.progress.counting(&mut out), &options)?;
+    let report = log
+        .recover(&mut context.progress.counting(&mut out), &options)
+        .map_err(|error| Failure::from(error).at(&input.path))?;
     let written = out.finish()?;
     if format == Format::Json {
         let times = context.times(log.info()).map_err(|failure| failure.at(&input.path))?;

@@ -12,7 +12,7 @@ use crate::context::{Context, Format};
 use crate::destination::OutputArgs;
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
-use crate::text::count;
+use crate::text::{count, wrote};
 
 /// RocketLogger only: scrub, csv, import
 #[derive(clap::Args)]
@@ -28,8 +28,14 @@ enum Command {
     Import(ImportArgs),
 }
 
+const SCRUB: &str = "\
+Examples:
+  rovelog rld scrub power.rld -o public.rld
+  rovelog rld scrub power.rld -o public.rld --keep-comment";
+
 /// Remove the MAC address and the comment; all other bytes stay unchanged
 #[derive(clap::Args)]
+#[command(after_help = SCRUB)]
 struct ScrubArgs {
     #[command(flatten)]
     log: LogArg,
@@ -43,8 +49,17 @@ struct ScrubArgs {
     keep_mac: bool,
 }
 
+const CSV: &str = "\
+One file is converted, not the parts of a split recording. Data that `rovelog rld import` cannot \
+restore are reported, and the exit code is 3.
+
+Examples:
+  rovelog rld csv power.rld -o power.csv
+  rovelog rld csv power.rld | head";
+
 /// Convert to the CSV format of the logger, byte for byte
 #[derive(clap::Args)]
+#[command(after_help = CSV)]
 struct CsvArgs {
     #[command(flatten)]
     log: LogArg,
@@ -52,8 +67,14 @@ struct CsvArgs {
     output: OutputArgs,
 }
 
+const IMPORT: &str = "\
+Examples:
+  rovelog rld import power.csv -o power.rld
+  rovelog rld import local.csv -o power.rld --zone 3600   one hour east";
+
 /// Convert a CSV file of the logger to a log
 #[derive(clap::Args)]
+#[command(after_help = IMPORT)]
 struct ImportArgs {
     /// CSV file written by the logger; - for stdin
     #[arg(value_name = "FILE")]
@@ -90,18 +111,26 @@ fn scrub(args: &ScrubArgs, context: &Context) -> Outcome {
     let input = args.log.input()?;
     let mut out = args.output.create(&input.name_for("scrubbed"), &input.files(context), context)?;
     let log = open(&input, context)?;
-    log.scrub(0, Scrub { mac: !args.keep_mac, comment: !args.keep_comment }, &mut out).map_err(failed)?;
-    out.finish()?;
-    context.note("MAC address and comment removed, nothing else changed");
+    let here = |error| failed(error).at(&input.path);
+    log.scrub(0, Scrub { mac: !args.keep_mac, comment: !args.keep_comment }, &mut out).map_err(here)?;
+    let written = out.finish()?;
+    let removed = match (args.keep_mac, args.keep_comment) {
+        (false, false) => "MAC address and comment",
+        (false, true) => "MAC address",
+        (true, false) => "comment",
+        (true, true) => "nothing",
+    };
+    context.note(&format!("{removed} removed, all else unchanged{}", wrote(written.as_deref())));
     Ok(Status::Done)
 }
 
 fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
     let input = args.log.input()?;
-    let mut out = args.output.create(&input.name_for("logger"), &input.files(context), context)?;
+    let mut out = args.output.create("log.csv", &input.files(context), context)?;
     let log = open(&input, context)?;
+    let here = |error| failed(error).at(&input.path);
     let written =
-        log.write_logger_csv(CsvStyle::default(), context.progress.counting(&mut out)).map_err(failed)?;
+        log.write_logger_csv(CsvStyle::default(), context.progress.counting(&mut out)).map_err(here)?;
     out.finish()?;
     for why in &written.lost {
         context.notices.warn("data that rld import cannot restore", why);
@@ -112,7 +141,7 @@ fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
 
 fn import(args: &ImportArgs, context: &Context) -> Outcome {
     let input = Input::new(args.file.as_deref())?;
-    let mut out = args.output.create(&input.name_for("imported"), &input.files(context), context)?;
+    let mut out = args.output.create("log.rld", &input.files(context), context)?;
     let table: Box<dyn Read> = if input.is_stdin() {
         Box::new(std::io::stdin())
     } else {
@@ -121,8 +150,8 @@ fn import(args: &ImportArgs, context: &Context) -> Outcome {
     };
     let imported = csv::import(table, args.zone).map_err(|error| failed(error).at(&input.path))?;
     out.write_all(&imported.bytes)?;
-    out.finish()?;
+    let written = out.finish()?;
     imported.remarks.iter().for_each(|remark| context.note(remark));
-    context.note(&format!("wrote {}", count(imported.rows, "row")));
+    context.note(&format!("imported {}{}", count(imported.rows, "row"), wrote(written.as_deref())));
     Ok(Status::Done)
 }

@@ -201,8 +201,8 @@ fn text(out: &mut Out, kinds: &[Kind<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns name, type, type in the log, unit and names of the values of every field, followed by those of its nested
-/// type.
+/// Returns name, type, type in the log, unit and names of the values of every field, followed by those
+/// of its nested type.
 fn rows(schema: Option<&Schema>) -> Vec<[String; 5]> {
     fn add(path: &str, schema: &Schema, rows: &mut Vec<[String; 5]>) {
         for field in &schema.fields {

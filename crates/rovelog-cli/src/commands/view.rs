@@ -1,4 +1,4 @@
-//! `rovelog view`: a page in the browser to look around in logs.
+//! `rovelog view`: a page in the browser to explore logs.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,7 +23,7 @@ Examples:
   rovelog view flights/                 a table of all logs in a folder
   rovelog view --no-open --port 8000 .  print the address only";
 
-/// Look around in logs in the browser: search, plot, zoom, compare
+/// Explore logs in the browser: search, plot, zoom, compare
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Port to listen on; default: any free one
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Print the address, and open no browser
+    /// Print the address; do not open a browser
     #[arg(long)]
     no_open: bool,
 }

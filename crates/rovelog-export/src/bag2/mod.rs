@@ -1,21 +1,20 @@
 //! ROS bags V2.0, which ROS reads since 2010, from bags of any version.
 //!
-//! Payloads stay byte for byte, and messages are in time order. The bag header contains the position of the
-//! index, so the bag is laid out twice: once to know that position, and once to be written. The output may be a
-//! pipe.
+//! Payloads stay byte for byte, and messages are in time order. The bag header contains the position
+//! of the index, so the bag is laid out twice: once to know that position, and once to be written.
+//! The output may be a pipe.
 
-use rovelog::core::text;
 use std::io::{self, Write};
 
-use rovelog::rosbag12::BagReader;
+use rovelog::core::text;
+pub use rovelog::rosbag12::v2::Compression;
+use rovelog::rosbag12::v2::wire::ConnectionHeader;
+use rovelog::rosbag12::v2::{Totals, Writer};
+use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{LogReader as _, Select};
 
 use crate::ros::{ByPublisher, Line};
 use crate::{ExportError, Exported, Loss};
-use rovelog::rosbag12::Publisher;
-pub use rovelog::rosbag12::v2::Compression;
-use rovelog::rosbag12::v2::wire::ConnectionHeader;
-use rovelog::rosbag12::v2::{Totals, Writer};
 
 /// How a bag of V2.0 is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,8 +37,8 @@ struct Tally {
 /// Writes the selected messages.
 ///
 /// # Errors
-/// Returns an error if the output refuses, the bag cannot be read, or no selected topic has a
-/// definition.
+/// Returns an error if writing to the output fails, the bag cannot be read, or no selected topic has
+/// a definition.
 pub fn write<W: Write>(
     bag: &BagReader,
     select: &Select,

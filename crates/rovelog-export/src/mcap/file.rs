@@ -1,10 +1,10 @@
 //! The file during writing: channels, messages, and the values it could not hold.
 
-use rovelog::core::text;
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
 
 use ::mcap::records::MessageHeader;
+use rovelog::core::text;
 use rovelog::{AnyLog, Payload, Record, Topic, TopicId};
 
 use super::chunk::{Buffers, Tally};

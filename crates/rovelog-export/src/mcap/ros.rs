@@ -1,9 +1,9 @@
 //! Records of ROS bags: with their own bytes, or as ROS 2 messages.
 
-use rovelog::core::text;
 use std::collections::BTreeMap;
 
 use ::mcap::records::MessageHeader;
+use rovelog::core::text;
 use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{LogReader as _, Record, Topic};
 

@@ -6,12 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use rovelog::{FieldType, Scalar, Schema, Value};
-
 use prost::Message as _;
 use prost_types::field_descriptor_proto::Type;
 use prost_types::source_code_info::Location;
 use prost_types::{DescriptorProto, FileDescriptorProto, FileDescriptorSet, SourceCodeInfo};
+use rovelog::{FieldType, Scalar, Schema, Value};
 
 use super::proto::{element, field as field_type, file, google, message_type, repeated, varint};
 

@@ -1,9 +1,9 @@
 //! Messages added for VEL logs: clouds of the Velodyne's revolutions, scans, images, positions and
 //! orientation for viewers; and the choice of topics that are written themselves.
 
-use rovelog::core::text::count as count_of;
 use std::collections::{BTreeMap, VecDeque};
 
+use rovelog::core::text::count as count_of;
 use rovelog::vel_format::gps::{Fix, quality_name};
 use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::Revolutions;

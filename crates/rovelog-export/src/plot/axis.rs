@@ -137,7 +137,7 @@ fn with_air(range: Option<(f64, f64)>) -> (f64, f64) {
     (low - air, high + air)
 }
 
-/// Steps of time in nanoseconds, besides 1, 2 and 5 times powers of ten below a second.
+/// Steps of time in seconds; below a second, they are 1, 2 and 5 times powers of ten of nanoseconds.
 const STEPS: &[i64] = &[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
 
 const DAY: i64 = 86_400;

@@ -110,7 +110,7 @@ pub fn write(
     topics(log, &mut page);
     console(log, span.0, &mut page);
     if let (AnyLog::Ulog(reader), false) = (log, options.redact) {
-        parameters(&reader.parameters(), &mut page);
+        parameters(&reader.parameters(), span.0, &mut page);
     }
     Ok(out.write_all(page.finish(&provenance.source_name, options.theme).as_bytes())?)
 }
@@ -230,6 +230,16 @@ fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
         );
     }
     page.push_str("</table></div>\n");
+    let shown = found.list().len().min(MOST_ROWS) as u64;
+    left_out(found.total().saturating_sub(shown), "rovelog check", page);
+}
+
+/// Says how many rows a table lacks, and which command lists them.
+fn left_out(rows: u64, command: &str, page: &mut Page) {
+    if rows > 0 {
+        let rows = count(rows, "more row");
+        let _ = writeln!(page, "<p class=\"note\">{rows}: {command}</p>");
+    }
 }
 
 /// Writes the types of messages, the busiest first, with their topics.
@@ -242,6 +252,7 @@ fn types(log: &AnyLog, page: &mut Page) {
     }
     let mut types: Vec<_> = types.into_iter().collect();
     types.sort_by_key(|(name, (records, _))| (Reverse(*records), *name));
+    let more = types.len().saturating_sub(MOST_ROWS);
     page.section("types", "Types", "Message types");
     page.push_str("<table>\n<tr><th>type</th><th class=\"n\">messages</th><th>topics</th></tr>\n");
     for (name, (records, topics)) in types.into_iter().take(MOST_ROWS) {
@@ -253,6 +264,7 @@ fn types(log: &AnyLog, page: &mut Page) {
         );
     }
     page.push_str("</table>\n");
+    left_out(more as u64, "rovelog topics", page);
 }
 
 fn plots(plot: &Plot, page: &mut Page) {
@@ -284,7 +296,9 @@ fn topics(log: &AnyLog, page: &mut Page) {
 
 fn console(log: &AnyLog, zero: i64, page: &mut Page) {
     page.section("console", "Console", "Console");
-    let lines: Vec<_> = log.texts().into_iter().flatten().take(MOST_ROWS).collect();
+    let mut texts = log.texts().into_iter().flatten();
+    let lines: Vec<_> = texts.by_ref().take(MOST_ROWS).collect();
+    let more = texts.count();
     if lines.is_empty() {
         page.push_str("<p class=\"note\">The log has no console lines.</p>\n");
         return;
@@ -298,7 +312,7 @@ fn console(log: &AnyLog, zero: i64, page: &mut Page) {
             4 => "warn",
             _ => "note",
         };
-        let time = line.time.map(|time| format!("{:.3}", time.nanos.wrapping_sub(zero) as f64 / 1e9));
+        let time = line.time.map(|time| since(time, zero));
         let source = line.source.as_ref().map(|source| format!("{}: ", escape(source))).unwrap_or_default();
         let _ = writeln!(
             page,
@@ -309,9 +323,11 @@ fn console(log: &AnyLog, zero: i64, page: &mut Page) {
         );
     }
     page.push_str("</table></div>\n");
+    left_out(more as u64, "rovelog messages", page);
 }
 
-fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
+/// Writes the parameters and their changes, at seconds since `zero`, as in the console and the plots.
+fn parameters(parameters: &rovelog::ulog_format::Parameters, zero: i64, page: &mut Page) {
     if parameters.initial.is_empty() && parameters.changed.is_empty() {
         return;
     }
@@ -345,7 +361,7 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
         "<h2>Changes of parameters</h2>\n<table>\n<tr><th>s</th><th>name</th><th>value</th></tr>\n",
     );
     for change in parameters.changed.iter().take(MOST_ROWS) {
-        let time = change.time.map(|time| time.seconds().to_string()).unwrap_or_default();
+        let time = change.time.map(|time| since(time, zero)).unwrap_or_default();
         let _ = writeln!(
             page,
             "<tr><td class=\"n\">{time}</td><td>{}</td><td>{}</td></tr>",
@@ -354,4 +370,61 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, page: &mut Page) {
         );
     }
     page.push_str("</table>\n");
+    let more = parameters.changed.len().saturating_sub(MOST_ROWS);
+    left_out(more as u64, "rovelog params", page);
+}
+
+/// Returns the seconds since `zero`, nanoseconds of the log's clock.
+fn since(time: Timestamp, zero: i64) -> String {
+    format!("{:.3}", time.nanos.wrapping_sub(zero) as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog::ReadOptions;
+
+    use super::*;
+
+    /// Returns a flight log that starts 100 s after boot: console lines, and then a parameter that
+    /// changes 2 s later.
+    fn flight(lines: u64) -> AnyLog {
+        let mut log = b"ULog\x01\x12\x35\x01".to_vec();
+        log.extend(100_000_000_u64.to_le_bytes());
+        let mut message = |kind: u8, payload: &[u8]| {
+            log.extend(u16::try_from(payload.len()).unwrap().to_le_bytes());
+            log.push(kind);
+            log.extend(payload);
+        };
+        let parameter = [b"\x09int32_t P".as_slice(), &7_i32.to_le_bytes()].concat();
+        message(b'P', &parameter);
+        message(b'F', b"t:uint64_t timestamp;");
+        message(b'A', b"\0\0\0t");
+        message(b'D', &[b"\0\0".as_slice(), &100_000_000_u64.to_le_bytes()].concat());
+        for _ in 0..lines {
+            message(b'L', &[b"6".as_slice(), &101_000_000_u64.to_le_bytes(), b"line"].concat());
+        }
+        message(b'D', &[b"\0\0".as_slice(), &102_000_000_u64.to_le_bytes()].concat());
+        message(b'P', &parameter);
+        rovelog::from_bytes(log.into(), &ReadOptions::default()).unwrap()
+    }
+
+    fn page(log: &AnyLog) -> String {
+        let mut page = Vec::new();
+        write(log, &Provenance::new("log.ulg"), &ReportOptions::default(), &mut page).unwrap();
+        String::from_utf8(page).unwrap()
+    }
+
+    #[test]
+    fn lines_that_a_report_leaves_out_are_counted() {
+        let rows = MOST_ROWS as u64;
+        assert!(!page(&flight(rows)).contains("rovelog messages"));
+        assert!(page(&flight(rows + 3)).contains("3 more rows: rovelog messages"));
+    }
+
+    #[test]
+    fn all_times_of_a_report_count_from_its_start() {
+        let page = page(&flight(1));
+        assert!(page.contains("<td class=\"n\">1.000</td><td>info</td>"), "console");
+        assert!(page.contains("<td class=\"n\">2.000</td><td>P</td>"), "parameters");
+    }
 }

@@ -6,7 +6,6 @@ use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
 use rovelog::rld_format::analysis::{Current, StatsOptions, Sums, currents};
-
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, Merging, RldError, RldReader};
 use rovelog::{Error, Select};

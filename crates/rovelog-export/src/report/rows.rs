@@ -7,8 +7,7 @@ use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select};
 
 use crate::ExportError;
-use crate::leaf::numbers;
-use crate::leaf::{Leaf, Names, leaves};
+use crate::leaf::{Leaf, Names, leaves, numbers};
 use crate::plot::{Look, Series, Thin};
 
 /// Time range and resolution for reading.
@@ -33,12 +32,8 @@ pub(super) fn each_row(
     let columns = topic.columns(&select.between(Some(at.times.0), at.times.1.checked_add(1)))?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     let all = leaves(&schema, Names::Bracket);
-    let number = |leaf: &&Leaf| {
-        let ty = &leaf.data_type;
-        ty.is_integer() || ty.is_floating() || *ty == arrow_schema::DataType::Boolean
-    };
-    let found: Option<Vec<&Leaf>> =
-        fields.iter().map(|field| all.iter().filter(number).find(|leaf| leaf.name == *field)).collect();
+    let named = |field: &String| all.iter().find(|leaf| leaf.is_number() && leaf.name == *field);
+    let found: Option<Vec<&Leaf>> = fields.iter().map(named).collect();
     let Some(found) = found else { return Ok(false) };
     let mut row_values = vec![f64::NAN; found.len()];
     for batch in columns {
@@ -57,7 +52,7 @@ pub(super) fn each_row(
 }
 
 /// Returns the on/off signals of a topic that are on at some time, as lanes: of the fields whose
-/// names `take` accepts, all if there is none that is on and `empty` is false.
+/// names `take` accepts.
 pub(super) fn flags(
     log: &dyn LogReader,
     topic: &str,

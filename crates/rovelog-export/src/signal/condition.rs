@@ -46,7 +46,7 @@ impl Condition {
     /// then `for` and a duration, for which it must hold without interruption.
     ///
     /// # Errors
-    /// Returns an error if it is no condition, or names no signal of the log.
+    /// Returns an error if the text is not a condition, or names no signal of the log.
     pub fn new(signals: &Signals<'_>, text: &str) -> Result<Self, NoSignal> {
         let text = text.trim();
         let (body, duration) = match text.rsplit_once(" for ") {
@@ -63,7 +63,7 @@ impl Condition {
             || matches!(&signal.node, Node::Not(_));
         let next = format!("compare it: '{body} > 0', or: '{body} changes'");
         if !is_truth {
-            return Err(NoSignal::new(format!("{text} is no condition"), next));
+            return Err(NoSignal::new(format!("{text} is not a condition"), next));
         }
         let value = signal.compared();
         Ok(Self { text: text.to_owned(), signal, value, changes: false, duration })
@@ -186,7 +186,7 @@ const UNITS: &[(&str, f64)] = &[
 /// Reads a duration: `2s`, `500 ms`, `1m30s`.
 fn nanos(text: &str) -> Result<u64, NoSignal> {
     let refused =
-        || NoSignal::new(format!("{} is no duration", text.trim()), "write: for 2s, for 500ms, for 1m30s");
+        || NoSignal::new(format!("{} is not a duration", text.trim()), "write: for 2s, for 500ms, for 1m30s");
     let (mut rest, mut nanos) = (text.trim(), 0.0);
     loop {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(refused)?;

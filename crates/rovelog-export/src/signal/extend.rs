@@ -14,8 +14,8 @@ use super::program::Program;
 use crate::ExportError;
 use crate::leaf::free_name;
 
-/// Batches of a topic with further columns. Functions with a memory, as `derivative`, take the rows in
-/// the order of the batches.
+/// Batches of a topic with further columns. Functions with a memory, such as `derivative`, take the
+/// rows in the order of the batches.
 pub struct Extended {
     programs: Vec<Program>,
     schema: SchemaRef,

@@ -153,7 +153,8 @@ impl<'a> Signals<'a> {
     /// `NAME=EXPRESSION` gives an expression a name.
     ///
     /// # Errors
-    /// Returns an error if there is no such signal, several topics have the field, or units do not go together.
+    /// Returns an error if there is no such signal, several topics have the field, or units do not
+    /// go together.
     pub fn find(&self, text: &str) -> Result<Vec<Signal>, NoSignal> {
         let text = text.trim();
         let (name, body) = named(text);
@@ -179,7 +180,7 @@ impl<'a> Signals<'a> {
     /// Returns one signal, of one value for each row.
     ///
     /// # Errors
-    /// As [`find`](Self::find), and if the text names several.
+    /// Returns the errors of [`find`](Self::find), and an error if the text names several signals.
     pub fn one(&self, text: &str) -> Result<Signal, NoSignal> {
         let mut found = self.find(text)?;
         match (found.pop(), found.first()) {
@@ -194,7 +195,7 @@ impl<'a> Signals<'a> {
     /// Reads an expression.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Returns the errors of [`find`](Self::find).
     pub(super) fn expression(&self, text: &str) -> Result<Signal, NoSignal> {
         self.expression_in(text, None)
     }

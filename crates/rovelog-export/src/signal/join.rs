@@ -360,8 +360,8 @@ fn between_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Returns the values between those of two arrays: numbers on the line between both, null without one of
-/// the two; other values are those of `before`.
+/// Returns the values between those of two arrays: numbers on the line between both, null without
+/// one of the two; other values are those of `before`.
 fn between(before: &ArrayRef, after: &ArrayRef, share: &[f64]) -> Result<ArrayRef, ExportError> {
     let data_type = between_type(before.data_type());
     Ok(match &data_type {

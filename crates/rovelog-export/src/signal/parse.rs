@@ -182,7 +182,8 @@ impl Parser<'_, '_> {
             let exponent = digits(&rest[end + 1 + sign..]);
             end += if exponent > 0 { 1 + sign + exponent } else { 0 };
         }
-        let number = rest[..end].parse().map_err(|_| format!("{}: {} is no number", self.text, &rest[..end]));
+        let number =
+            rest[..end].parse().map_err(|_| format!("{}: {} is not a number", self.text, &rest[..end]));
         self.skip(end);
         Ok(Node::Number(number?))
     }

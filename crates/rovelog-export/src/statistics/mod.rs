@@ -184,8 +184,7 @@ impl<'a> Waiting<'a> {
 /// not depend on the number of threads.
 ///
 /// # Errors
-///
-/// The error of a record that cannot be read or decoded.
+/// Returns an error if a record cannot be read or decoded.
 pub fn statistics(
     log: &dyn LogReader,
     select: &Select,

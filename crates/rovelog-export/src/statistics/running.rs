@@ -5,9 +5,9 @@ use super::Number;
 /// Statistics of a field in one pass, by Welford's method, which avoids cancellation.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
-    /// Values, without those that are no numbers (NaN).
+    /// Number of values, without NaN.
     pub count: u64,
-    /// Values that are no numbers.
+    /// Number of NaN.
     pub nan: u64,
     /// The smallest value.
     pub min: Option<Number>,

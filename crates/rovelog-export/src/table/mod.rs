@@ -106,8 +106,8 @@ fn write_all(
     tables.write(source, options.jobs, progress)
 }
 
-/// Writes topics that were joined as one table. Returns the number of rows, with the values that could
-/// not be carried.
+/// Writes topics that were joined as one table. Returns the number of rows, with the values that
+/// could not be carried.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or the log cannot be read.

@@ -71,13 +71,13 @@ impl Rows {
 pub(crate) struct Order {
     topics: Vec<Rows>,
     /// True if rows stay in file order.
-    as_they_lie: bool,
+    in_file_order: bool,
 }
 
 impl Order {
     /// Returns an order that keeps the rows in file order.
     pub(super) fn file(log: &dyn LogReader) -> Self {
-        Self { topics: vec![Rows::NONE; log.topics().len()], as_they_lie: true }
+        Self { topics: vec![Rows::NONE; log.topics().len()], in_file_order: true }
     }
 
     /// Returns the order of the selected rows. Most topics are in order as a whole; for the others,
@@ -95,18 +95,18 @@ impl Order {
                 topics[id.index()].take(&batch);
             }
         }
-        Ok(Self { topics, as_they_lie: false })
+        Ok(Self { topics, in_file_order: false })
     }
 
     /// Returns whether every row of a topic has a time and the times ascend in file order, so that
     /// the table may be marked as sorted.
     pub(super) fn is_sorted(&self, topic: TopicId) -> bool {
-        !self.as_they_lie && self.topics[topic.index()].strict
+        !self.in_file_order && self.topics[topic.index()].strict
     }
 
     /// Returns whether the rows of a topic have to be sorted.
     pub(crate) fn needs_sorting(&self, topic: TopicId) -> bool {
-        !self.as_they_lie && !self.topics[topic.index()].kept
+        !self.in_file_order && !self.topics[topic.index()].kept
     }
 
     /// Passes the rows of a topic to the sink in time order.

@@ -27,7 +27,7 @@ pub(super) trait Sink {
     fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError>;
 }
 
-/// Everything a sink needs besides the columns.
+/// Everything a sink needs in addition to the columns.
 #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV has no place for metadata"))]
 pub(super) struct Job<'a> {
     pub(super) log: &'a dyn LogReader,

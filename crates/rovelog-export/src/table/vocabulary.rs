@@ -3,7 +3,6 @@
 //! A table starts with `t_ns`, the log's own clock in nanoseconds, and `time`, the same in UTC if
 //! the log has it. Then come the fields. A field of the log named `time` gets a `_` appended.
 
-use rovelog::core::text::count;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit as ArrowUnit};
 use arrow_select::take::take;
+use rovelog::core::text::count;
 
 use super::options::{Kind, TimeUnit};
 use super::sink::Job;

@@ -54,11 +54,11 @@ pub fn fields(value: &Value, schema: Option<&Schema>, keep: &Keep, line: &mut St
     });
 }
 
-/// Writes the selected fields as JSON: whole fields unchanged, single leaves of others by their flat names.
+/// Writes the selected fields as JSON: whole fields unchanged, single leaves of others by their flat
+/// names.
 ///
 /// # Errors
-///
-/// A value that JSON does not have.
+/// Returns an error if JSON cannot express a value.
 pub fn some_fields(
     fields: &[(Arc<str>, Value)],
     schema: Option<&Schema>,

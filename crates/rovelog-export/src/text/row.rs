@@ -14,8 +14,7 @@ use super::plain::cell;
 /// in a cell and are left empty.
 ///
 /// # Errors
-///
-/// The error of `write`.
+/// Returns the error of `write`.
 pub fn row(
     value: &Value,
     schema: Option<&Schema>,

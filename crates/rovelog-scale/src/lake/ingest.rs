@@ -22,9 +22,6 @@ use crate::{LogFile, ScaleError, find};
 /// Bytes of logs in a pack.
 const PACK: u64 = 128 << 20;
 
-/// Bytes that a log costs in addition to its own.
-const OPENING: u64 = 64 << 10;
-
 /// Times that a log may end its worker before it is left alone.
 const ATTEMPTS: u32 = 2;
 
@@ -115,7 +112,7 @@ struct Quarantined {
 ///
 /// # Errors
 /// Returns an error if a source has no logs, or the lake cannot be read or written. A log that
-/// cannot be read is no error: it has a row with the reason.
+/// cannot be read is not an error: it gets a row with the reason.
 pub fn ingest<S: AsRef<str>>(
     sources: &[S],
     lake: &Lake,
@@ -142,7 +139,7 @@ pub fn ingest<S: AsRef<str>>(
 fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
     let (mut packs, mut pack, mut filled) = (Vec::new(), Vec::new(), 0_u64);
     for member in members {
-        let cost = member.log.size.saturating_add(OPENING);
+        let cost = member.log.cost();
         if !pack.is_empty() && filled.saturating_add(cost) > target {
             packs.push(Pack::new(std::mem::take(&mut pack)));
             filled = 0;
@@ -309,7 +306,8 @@ impl Run<'_> {
         for attempt in 1..=ATTEMPTS {
             let folder = self.lake.staging().join(format!("{pack}-{attempt}"));
             match fs::remove_dir_all(&folder) {
-                // An engine may have made the pack twice, and one of its workers still writes: the next run removes that.
+                // An engine may have made the pack twice, and one of its workers still writes: the
+                // next run removes that.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
                 done => done.map_err(ScaleError::lake(&folder))?,
             }

@@ -297,13 +297,19 @@ pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<Known>, Vec<Named>), Scal
     let mut logs = Vec::new();
     for batch in reader.build().map_err(|error| refused(error.to_string()))? {
         let batch = batch.map_err(|error| refused(error.to_string()))?;
-        let column = |name: &str| {
-            batch.column_by_name(name).ok_or_else(|| refused(format!("this file has no column {name}")))
+        // The file may be of another program: nothing is known of the types of its columns.
+        let column = |name: &str| batch.column_by_name(name);
+        let lacks =
+            |name: &str| refused(format!("this file has no column {name} of the type that _logs has"));
+        let text = |name: &str| {
+            column(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| lacks(name))
         };
-        let text = |name: &str| Ok::<_, ScaleError>(column(name)?.as_string::<i32>().clone());
         let (id, uri, status, pack) = (text("id")?, text("uri")?, text("status")?, text("pack")?);
-        let size = column("size")?.as_primitive::<Int64Type>().clone();
-        let changed = column("changed")?.as_primitive::<TimestampMicrosecondType>().clone();
+        let size = column("size").and_then(|column| column.as_primitive_opt::<Int64Type>());
+        let size = size.ok_or_else(|| lacks("size"))?;
+        let changed =
+            column("changed").and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
+        let changed = changed.ok_or_else(|| lacks("changed"))?;
         logs.extend((0..batch.num_rows()).map(|row| Known {
             log: LogFile {
                 uri: uri.value(row).to_owned(),
@@ -316,4 +322,48 @@ pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<Known>, Vec<Named>), Scal
         }));
     }
     Ok((logs, files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_another_program_in_logs_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.parquet");
+        let columns = ["id", "uri", "status", "pack", "size", "changed"];
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+        let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![1]).with_timezone("UTC"));
+        let member = Member {
+            log: LogFile { uri: "a.ulg".to_owned(), size: 9, changed_us: 7 },
+            sha256: "0123456789abcdef01".to_owned(),
+        };
+        let own = to_parquet(&[LogRow::failed(&member, "p", "why")], &[]).unwrap();
+        std::fs::write(&path, own).unwrap();
+        assert_eq!(from_parquet(&path).unwrap().0[0].log, member.log);
+        // As ours, but each column has a type that ours has not.
+        for wrong in 0..columns.len() {
+            let of = |at: usize| {
+                Arc::clone(match (at, at == wrong) {
+                    (0..4, false) | (4.., true) => &texts,
+                    (4, false) | (0..4, true) => &numbers,
+                    (5.., false) => &times,
+                })
+            };
+            let batch = columns.iter().enumerate().map(|(at, name)| (*name, of(at)));
+            let batch = RecordBatch::try_from_iter(batch).unwrap();
+            let list = KeyValue::new(FILES.to_owned(), "[]".to_owned());
+            let properties = parquet::file::properties::WriterProperties::builder()
+                .set_key_value_metadata(Some(vec![list]))
+                .build();
+            let file = File::create(&path).unwrap();
+            let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            let error = from_parquet(&path).unwrap_err().to_string();
+            assert!(error.contains("this file has no column "), "{error}");
+        }
+    }
 }

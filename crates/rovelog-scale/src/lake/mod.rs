@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>-<columns>.parquet
-//! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>.2-<columns>.parquet  its next rows, if there are many
+//! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>.2-<columns>.parquet  if it has many rows: the next
 //! LAKE/_logs/<pack>.parquet         a row for each log
 //! LAKE/_text/month=2026-05/...      console lines of all logs
 //! LAKE/_events/month=2026-05/...    events of PX4

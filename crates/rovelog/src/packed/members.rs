@@ -1,6 +1,6 @@
-//! Decompresses gzip (RFC 1952), bzip2 and xz, member by member, and tells how the data end: with a checksum that matches,
-//! without one, cut, or followed by other bytes. Decoders of whole files call all of these one
-//! error.
+//! Decompresses gzip (RFC 1952), bzip2 and xz, member by member, and tells how the data end: with a
+//! checksum that matches, without one, cut, or followed by other bytes. Decoders of whole files give
+//! the same error for all but the first.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 

@@ -92,8 +92,8 @@ pub(crate) fn whole(compression: Compression, file: &[u8], limit: u64) -> Result
     Ok((log.into(), packing))
 }
 
-/// Returns why the content of a compressed file could not be opened: what is too short of a file
-/// that is cut is no log of another kind.
+/// Returns why the content of a compressed file could not be opened. If the file is cut, that is the
+/// reason, and not that its short content looks like another kind of file.
 pub(crate) fn not_begun(packing: &Packing, error: Error) -> Error {
     let Ending::Cut { at } = packing.ending else { return error };
     let what = format!("the {} file cannot be decompressed: it is cut at its byte {at}", packing.name);

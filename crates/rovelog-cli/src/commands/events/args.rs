@@ -8,9 +8,9 @@ use crate::when::WindowArgs;
 
 const EXAMPLES: &str = "\
 A condition compares signals of any log (see rovelog plot --help for their names): with <, <=, >, \
->=, == and !=, joined by and, or and not. 'for 2s' at its end asks that it holds so long without \
-interruption. 'SIGNAL changes' is each change of a value. Rows are those of the first topic that a \
-condition names; values of other topics are their last ones.
+>=, == and !=, joined by and, or and not. With 'for 2s' at its end, it must hold for that long \
+without interruption. 'SIGNAL changes' holds at each change of the value. The rows are those of \
+the first topic that the condition names; of other topics, the last values count.
 
 For each time that a condition holds: when it starts, for how long (+ if until the last row), and \
 minimum and maximum of what is compared. Without a condition, the events of a PX4 autopilot.
@@ -24,7 +24,7 @@ Examples:
   rovelog events flight.ulg --all -f ndjson    internal events too
   rovelog messages flight.ulg                  the console messages";
 
-/// Show when conditions hold; events, flight modes, arming and failsafes of an autopilot
+/// Show when conditions hold, or the events, flight modes, arming and failsafes of an autopilot
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

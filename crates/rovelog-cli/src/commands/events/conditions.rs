@@ -147,7 +147,7 @@ fn one(
     Ok(total)
 }
 
-/// What a line says besides the event.
+/// What a line says in addition to the event.
 struct Line<'a> {
     log: &'a AnyLog,
     times: &'a Times,

@@ -44,9 +44,9 @@ Examples:
   rovelog export flight.ulg -o flight/ --to parquet             a file per topic
   rovelog export flight.ulg -o flight.mcap                      for Foxglove
   rovelog export flight.ulg -o q.parquet --topics vehicle_attitude -S +1m -E +2m
-  rovelog export flight.ulg -o one.csv --on vehicle_attitude --join battery_status
-  rovelog export flight.ulg -o 50hz.parquet --every 20ms --join vehicle_attitude,cpuload \\
-      --method linear --tolerance 1s
+  rovelog export flight.ulg -o one.csv --on vehicle_attitude --join cpuload
+  rovelog export flight.ulg -o 50hz.parquet --every 20ms --method linear \\
+      --join vehicle_attitude,cpuload --tolerance 1s
   rovelog export power.rld -o p.csv --fields 'V1,I1,P=V1*I1,E=integral(V1*I1)'
   rovelog export flight.ulg -o csv/ --to csv --dialect pyulog   like ulog2csv
   rovelog export flight.ulg --to csv --topics battery_status | head
@@ -54,7 +54,7 @@ Examples:
   rovelog export drive.vel -o drive.mcap --calibration db.xml   of an HDL-64E
   rovelog export 2010.bag -o new.bag                            for ROS 1
   rovelog export 2010.bag -o new.mcap --ros2                    for ROS 2
-  rovelog export flights/ -o mcap/ --to mcap                    a file for each log";
+  rovelog export flights/ -o mcap/ --to mcap                    a file per log";
 
 /// Convert to Parquet, Arrow, CSV, NDJSON, MCAP, ROS bag V2.0
 #[derive(clap::Args)]
@@ -136,7 +136,7 @@ pub(super) struct JoinArgs {
     /// One table: a row at each time of this topic
     #[arg(long, value_name = "TOPIC", conflicts_with = "every")]
     pub(super) on: Option<String>,
-    /// One table: a row every so often: 10ms, 1s
+    /// One table: a row at regular times: every 10ms, 1s
     #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
     pub(super) every: Option<i64>,
     /// One table: the topics whose values are added; with --every, default all selected

@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::select::unknown_topic;
 use crate::when::span;
 
-/// Returns the topics of the table: that of `--on` first, then those of `--join`; with `--every` alone,
-/// the selected ones.
+/// Returns the topics of the table: that of `--on` first, then those of `--join`; with `--every`
+/// alone, the selected ones.
 pub(super) fn topics<'t>(
     args: &Args,
     log: &'t AnyLog,

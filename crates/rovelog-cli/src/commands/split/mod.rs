@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::LogArg;
 use crate::moment::span_of_time;
 use crate::outfile::{OutArgs, OutFolder};
-use crate::text::{count, escape, short};
+use crate::text::{count, escape, parse_size, short};
 use plan::Part;
 
 const MORE: &str = "\
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPAN", value_parser = span_of_time)]
     every: Option<i64>,
     /// Parts in time order of at most this size: 1GB, 500MB, 64KiB
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     size: Option<u64>,
     /// One part per topic that has records
     #[arg(long)]
@@ -50,24 +50,6 @@ pub(crate) struct Args {
     chunks: ChunkArgs,
     #[command(flatten)]
     out: OutArgs,
-}
-
-/// Parses `1GB`, `64KiB`, `1000`.
-fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit: u64 = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        _ => return Err("write it as 1GB, 500MB or 64KiB".to_owned()),
-    };
-    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "write it as 1GB, 500MB or 64KiB".to_owned())
 }
 
 /// A part that was written.

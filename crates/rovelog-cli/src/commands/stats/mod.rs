@@ -20,7 +20,7 @@ pub(super) use self::records::section;
 pub(super) use self::section::Line;
 use self::section::{Section, Sections};
 use crate::context::{Context, Format};
-use crate::failure::{Failure, Outcome, Status};
+use crate::failure::{Failure, Outcome};
 use crate::health::{self, HealthDoc, Report};
 use crate::input::{Input, LogArgs};
 use crate::output::Out;
@@ -32,15 +32,15 @@ use crate::when::{WindowArgs, span, within};
 
 const MORE: &str = "\
 The first line is the health of the times: a gap is longer than three periods of a topic with a \
-steady rate. A field is stuck if 20 records or more have one value in a row, though nine of ten of \
-the others change it. Statistics are computed in one pass; sums are exact. In power logs (RLD), a current that was \
-measured in a low and a high range is one field: the low range is used where it is valid and has \
-settled (--settle, --ranges). Energy needs a voltage for each current: name the pairs with \
---power, unless the log has only one of each.
+steady rate. A field is stuck if 20 or more records in a row have one value, although nine of ten other \
+records change it. Statistics are computed in one pass; sums are exact. In power logs (RLD), a \
+current that was measured in a low and a high range is one field: the low range is used where it \
+is valid and has settled (--settle, --ranges). Energy needs a voltage for each current: name the \
+pairs with --power, unless the log has only one of each.
 
 Examples:
   rovelog stats flight.ulg --topics battery_status
-  rovelog stats flight.ulg --timing            rate, jitter and gaps of each topic
+  rovelog stats flight.ulg --timing            rate, jitter, gaps of topics
   rovelog stats power.rld --energy --power 'V1*I1' --power '(V2-V3)*I2'
   rovelog stats flight.ulg --fields 'norm(gyro_rad)'   of an expression
   rovelog stats power.rld --energy --window 1s -f csv > seconds.csv
@@ -108,7 +108,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let report = Report::new(&health, log.topics(), &times);
     if args.timing {
         timing(&report, input, format, context)?;
-        return Ok(context.notices.loss(&log.info().lost, &input.path).max(Status::Done));
+        return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
     let mut power;
     let sections: Sections<'_> = match &log {
@@ -158,7 +158,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         Format::Csv => csv(out, sections)?,
         _ => text(out, &report, sections)?,
     }
-    Ok(context.notices.loss(&log.info().lost, &input.path).max(Status::Done))
+    Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
 fn ndjson(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ mod sensors;
 
 pub(super) use self::schemas::WellKnown;
 pub(super) use self::sensors::{compressed_image, laser_scan, point_cloud, raw_image};
-use super::proto::{double, element, fixed32, int, message, present, uint};
+use super::proto::{double, element, int, message, present, uint};
 
 /// Writes a `google.protobuf.Timestamp`, rounded down.
 fn time(field: u32, nanos: i64, out: &mut Vec<u8>) {
@@ -68,7 +68,6 @@ pub(super) fn log(nanos: i64, (level, source): (u8, &str), text: &str, out: &mut
     uint(2, level, out);
     super::proto::bytes(3, text.as_bytes(), out);
     super::proto::bytes(4, source.as_bytes(), out);
-    fixed32(6, 0, out);
 }
 
 /// Position in metres and orientation as a quaternion w, x, y, z.
