@@ -486,6 +486,17 @@ mod tests {
     }
 
     #[test]
+    fn single_times_ten_seconds_apart_are_one_part_of_a_log() {
+        let then = |count: i64, last: [i64; 2]| times((0..count).map(|i| i * S / 1000).chain(last));
+        // Each is near the one before it.
+        let data = span(&[then(1000, [6 * S, 15 * S])], None);
+        assert_eq!((seconds(&data), data.outside.len()), ((0, 15), 0));
+        // Two records are more than 1 % of 150, and one is not.
+        assert_eq!(seconds(&span(&[then(150, [100 * S, 105 * S])], None)), (0, 105));
+        assert_eq!(seconds(&span(&[then(150, [0, 105 * S])], None)), (0, 0));
+    }
+
+    #[test]
     fn lengths_of_time_have_three_or_four_digits() {
         let words = [0, 12_345_678_900, 99_999_999_999, 100 * 1_000_000_000].map(rough);
         assert_eq!(words, ["0.0 s", "12.3 s", "99.9 s", "100 s"]);
@@ -503,6 +514,9 @@ mod tests {
         // As many intervals as are kept, and one more, which is joined with the one before it.
         let mut spread = times((0..16).map(|i| 10 * i * S));
         assert_eq!(spread.intervals().len(), MOST);
+        let mut near = spread.clone();
+        near.push(20 * S + 1, 7);
+        assert_eq!((near.intervals().len(), near.intervals()[2].count), (MOST, 2));
         spread.push(155 * S, 7);
         let intervals = spread.intervals();
         assert_eq!((intervals.len(), spread.is_ascending()), (MOST, true));

@@ -279,6 +279,15 @@ mod tests {
         assert_eq!(text(&[0xe9], Encoding::Bytes), "\u{fffd}");
     }
 
+    /// Nothing is reserved for a list that cannot be there.
+    #[test]
+    fn a_list_is_refused_at_its_start_if_its_elements_have_no_space() {
+        let layout = type_of(&[("texts", Element::Text(Encoding::Bytes), Len::Counted)]);
+        let record = |count| [&[count, 0, 0, 0][..], &[0; 8]].concat();
+        assert!(layout.value(&record(2)).is_ok());
+        assert_eq!(layout.value(&record(3)), Err(DecodeError::Short(4)));
+    }
+
     #[test]
     fn empty_elements_are_limited() {
         let empty = type_of(&[]);
