@@ -192,16 +192,16 @@ mod tests {
 
     #[test]
     fn bytes_that_are_neither_lost_nor_stale_are_kept() {
-        let recovery = Recovery::of(100, vec![10..20, 5..10], &[50..53, 60..62]);
-        assert_eq!(recovery.lost, [5..20]);
-        assert_eq!((recovery.kept_bytes, recovery.lost_bytes(), recovery.stale_bytes), (80, 15, 5));
+        let recovery = Recovery::of(100, vec![10..20, 0..2, 5..10], &[50..53, 60..62]);
+        assert_eq!(recovery.lost, [0..2, 5..20]);
+        assert_eq!((recovery.kept_bytes, recovery.lost_bytes(), recovery.stale_bytes), (78, 17, 5));
     }
 
     #[test]
     fn a_recovered_log_is_complete_if_nothing_is_lost_missing_or_stale() {
         assert!(Recovery::of(100, vec![], &[]).is_complete());
-        assert!(!Recovery::of(100, vec![5..6], &[]).is_complete());
-        assert!(!Recovery::of(100, vec![], &[5..6]).is_complete());
+        assert!(!Recovery::of(100, vec![5..6, 7..8], &[]).is_complete());
+        assert!(!Recovery::of(100, vec![], &[5..6, 7..8]).is_complete());
         assert!(!Recovery { missing_records: 1, ..Recovery::default() }.is_complete());
     }
 
@@ -218,7 +218,8 @@ mod tests {
         let ending = packed::Ending::Cut { at: 2 };
         packed::Packing { name: "gzip", ending, size: 5 }.note(&mut diagnostics);
         let cut = recovery.with_packing(5, &diagnostics);
-        assert_eq!((cut.lost.as_slice(), cut.unchanged, cut.records), (&[5..5][..], false, 3));
+        assert_eq!(cut.lost.first(), Some(&(5..5)));
+        assert_eq!((cut.lost.len(), cut.unchanged, cut.records), (1, false, 3));
         Ok(())
     }
 
