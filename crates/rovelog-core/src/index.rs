@@ -238,3 +238,111 @@ impl Skips<'_> {
         end
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index of records, with the last block and the number of records of each topic.
+    #[derive(Default)]
+    struct Records {
+        index: Index<Span>,
+        last: [u32; 3],
+        counts: [u64; 3],
+    }
+
+    impl Records {
+        fn of(records: &[(u64, u32, i64)]) -> Self {
+            let mut all = Self::default();
+            for record in records {
+                all.add(*record);
+            }
+            all
+        }
+
+        fn add(&mut self, (at, topic, time): (u64, u32, i64)) {
+            let number = topic as usize;
+            let seen = (&mut self.last[number], self.counts[number]);
+            self.index.record(at, topic, seen, Span::default).add(time);
+            self.counts[number] += 1;
+        }
+
+        fn marks(&self) -> Vec<(u64, Option<RangeInclusive<i64>>)> {
+            self.index.blocks().iter().map(|block| (block.start, block.mark.range())).collect()
+        }
+    }
+
+    /// Two blocks of 4 MiB, and the last record as a third.
+    const THREE: [(u64, u32, i64); 6] = [
+        (10, 0, 7),
+        (20, 1, 5),
+        (BLOCK + 9, 0, 6),
+        (BLOCK + 10, 0, 9),
+        (BLOCK + 30, 0, 8),
+        (2 * BLOCK + 10, 1, -3),
+    ];
+
+    #[test]
+    fn a_block_starts_at_the_first_record_behind_4_mib() {
+        let mut all = Records::of(&THREE);
+        all.index.finish(3 * BLOCK);
+        let third = 2 * BLOCK + 10;
+        assert_eq!(all.marks(), [(10, Some(5..=7)), (BLOCK + 10, Some(8..=9)), (third, Some(-3..=-3))]);
+        assert_eq!((all.index.bytes_of(0), all.index.bytes_of(1)), (10..BLOCK + 10, BLOCK + 10..third));
+        assert_eq!((all.index.bytes_of(2), all.index.end()), (third..3 * BLOCK, 3 * BLOCK));
+        let before: Vec<_> = (0..3).map(|block| all.index.before(block)).collect();
+        assert_eq!(before, [&[(0, 0), (1, 0)][..], &[(0, 2)], &[(1, 1)]]);
+    }
+
+    #[test]
+    fn a_block_knows_its_topics_and_their_records_before_it() {
+        let index = Records::of(&THREE).index;
+        let has: Vec<_> = (0..3).map(|block| index.has_any(block, &[false, true, true])).collect();
+        assert_eq!(has, [true, false, true]);
+        let count = |topic, count| (0..3).map(|block| index.count_before(block, topic, count)).collect();
+        let (first, second, third): (Vec<_>, Vec<_>, Vec<_>) = (count(0, 4), count(1, 2), count(2, 0));
+        assert_eq!((first, second, third), (vec![0, 2, 4], vec![0, 1, 1], vec![0, 0, 0]));
+    }
+
+    #[test]
+    fn a_log_that_is_read_from_its_start_has_one_block() {
+        let mut all = Records::of(&THREE);
+        all.add((2 * BLOCK + 20, 2, 4));
+        all.index.join(Span::joined);
+        // It is one already.
+        all.index.join(|_, _| Span::default());
+        all.add((9 * BLOCK, 2, 30));
+        all.index.finish(10 * BLOCK);
+        assert_eq!(all.marks(), [(10, Some(-3..=30))]);
+        assert_eq!(all.index.bytes_of(0), 10..10 * BLOCK);
+        assert!(all.index.has_any(0, &[false; 3]) && all.index.before(0).is_empty());
+        assert_eq!(all.index.count_before(0, 2, 2), 0);
+        // The same for records that all come later.
+        let mut later = Records::default();
+        later.index.join(Span::joined);
+        later.add((10, 0, 7));
+        later.add((9 * BLOCK, 1, 8));
+        later.index.finish(10 * BLOCK);
+        assert_eq!(later.marks(), [(10, Some(7..=8))]);
+    }
+
+    #[test]
+    fn a_pass_steps_over_ranges_without_records() {
+        let mut index = Index::<Span>::default();
+        for range in [5..9, 20..25, 25..30, 40..41] {
+            index.skip(range);
+        }
+        assert_eq!(index.skips(), [5..9, 20..30, 40..41]);
+        let step = |from, at, end| {
+            let (mut skips, mut at) = (index.skips_from(from), at);
+            let next = skips.step_over(&mut at, end);
+            (at, next)
+        };
+        assert_eq!([step(0, 0, 100), step(0, 0, 3)], [(0, 5), (0, 3)]);
+        assert_eq!([step(0, 5, 100), step(5, 8, 100), step(9, 9, 100)], [(9, 20), (9, 20), (9, 20)]);
+        assert_eq!([step(8, 29, 100), step(30, 30, 100)], [(30, 40), (30, 40)]);
+        assert_eq!([step(35, 45, 100), step(41, 41, 100)], [(45, 100), (41, 100)]);
+        // What ends at the start is left out at once.
+        assert_eq!(index.skips_from(9).left, [20..30, 40..41]);
+    }
+}

@@ -12,7 +12,7 @@ use std::vec::IntoIter;
 
 use crate::{Select, Topic};
 
-/// Places kept at once: 4 MiB of them, twice that while they are collected.
+/// Places kept at once: 4 MiB of them, and less than twice that.
 const KEPT: usize = 1 << 17;
 
 /// Where a record is in the order and in the file. Ordered by time, then offset.
@@ -167,14 +167,10 @@ impl<B: Blocks> InOrder<B> {
                 }
             });
         }
-        self.done = bound.is_none() && found.len() <= kept;
-        if found.len() > kept {
-            found.select_nth_unstable(kept - 1);
-            found.truncate(kept);
-        }
+        // All places up to the bound were found.
+        self.done = bound.is_none();
         found.sort_unstable();
         self.last = found.last().copied();
-        self.done |= self.last.is_none();
         self.ready = found.into_iter();
     }
 }
@@ -197,7 +193,10 @@ impl<B: Blocks> Iterator for InOrder<B> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
+    use crate::TopicId;
 
     struct Times(Vec<Vec<i64>>);
 
@@ -216,6 +215,41 @@ mod tests {
                 visit(Place { time: *time, offset: (block * 1000 + i) as u64, topic: 0, seq: 0 });
             }
         }
+    }
+
+    /// Blocks of 100 bytes that count how often they are visited.
+    struct Visited(Times, RefCell<Vec<u32>>);
+
+    impl Blocks for Visited {
+        fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
+            self.0.span(block)
+        }
+
+        fn offsets(&self, block: usize) -> Range<u64> {
+            let start = 1000 * block as u64;
+            start..start + 100
+        }
+
+        fn count(&self) -> usize {
+            self.0.count()
+        }
+
+        fn visit(&self, block: usize, visit: impl FnMut(Place)) {
+            self.1.borrow_mut()[block] += 1;
+            self.0.visit(block, visit);
+        }
+    }
+
+    #[test]
+    fn blocks_that_hold_nothing_of_the_next_places_are_not_visited() {
+        let times = (0..4).map(|block| (0..6).map(|i| 6 * block + i).collect()).collect();
+        let blocks = Visited(Times(times), RefCell::new(vec![0; 4]));
+        let mut all = InOrder::keeping(blocks, 3);
+        let got: Vec<_> = all.by_ref().map(|place| place.time).collect();
+        assert_eq!(got, (0..24).collect::<Vec<_>>());
+        // Three of six places at once: twice each block, once for the places behind those of the
+        // block before it, and once because its last bytes may have a place of the last time.
+        assert_eq!(*all.blocks.1.borrow(), [3, 4, 4, 3]);
     }
 
     /// Any disorder, any amount kept: the same as sorting everything.
@@ -243,5 +277,62 @@ mod tests {
             let got: Vec<_> = InOrder::keeping(Times(blocks), kept).collect();
             assert_eq!(got, want, "keeping {kept}");
         }
+    }
+
+    /// Blocks of (time, topic), of the topics that are wanted.
+    struct Wanted(Vec<Vec<(i64, u32)>>, Vec<bool>);
+
+    impl Blocks for Wanted {
+        fn span(&self, block: usize) -> Option<RangeInclusive<i64>> {
+            let times = || self.0[block].iter().map(|(time, _)| *time);
+            Some(times().min()?..=times().max()?)
+        }
+
+        fn offsets(&self, block: usize) -> Range<u64> {
+            let start = 10 * block as u64;
+            start..start + 10
+        }
+
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+
+        fn visit(&self, block: usize, mut visit: impl FnMut(Place)) {
+            for ((time, topic), offset) in self.0[block].iter().zip(self.offsets(block)) {
+                if self.1[*topic as usize] {
+                    visit(Place { time: *time, offset, topic: *topic, seq: 0 });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_has_its_places_and_the_last_ones_before_it() {
+        let topics: Vec<_> = ["a", "b", "c"]
+            .into_iter()
+            .zip(0..)
+            .map(|(name, id)| Topic::new(TopicId(id), name.to_owned(), name.to_owned(), None))
+            .collect();
+        let blocks = [
+            vec![(1, 0), (4, 1), (3, 0), (2, 0)],
+            vec![(9, 2), (10, 1), (12, 0), (30, 0)],
+            vec![(10, 0), (19, 1), (20, 2)],
+            vec![(30, 1), (31, 1)],
+        ];
+        let places = |select: &Select| -> Vec<_> {
+            let of = |wanted| Wanted(blocks.to_vec(), wanted);
+            selected(&topics, select, of).map(|place| (place.time, place.topic)).collect()
+        };
+        let window = Select::all().between(Some(10), Some(20));
+        let within = [(10, 1), (10, 0), (12, 0), (19, 1)];
+        assert_eq!(places(&window), within);
+        let before = [(3, 0), (4, 1), (9, 2)];
+        assert_eq!(places(&window.clone().with_last_before()), [&before[..], &within].concat());
+        assert_eq!(places(&window.with_last_before_of(["b"])), [&before[1..2], &within].concat());
+        let of_a = Select::topic("a").between(Some(10), None).with_last_before();
+        assert_eq!(places(&of_a), [(3, 0), (10, 0), (12, 0), (30, 0)]);
+        // A block before the window is not visited.
+        let within = Within { blocks: Wanted(blocks.to_vec(), vec![true; 3]), select: of_a };
+        assert_eq!((within.span(0), within.span(1), within.offsets(1)), (None, Some(9..=30), 10..20));
     }
 }

@@ -40,13 +40,14 @@ pub struct Unread(Arc<[Range<u64>]>);
 impl Unread {
     /// Returns what is left of a file of `size` bytes without the ranges in `read`.
     pub fn behind(size: u64, read: &[Range<u64>]) -> Self {
-        let mut read: Vec<_> = read.iter().filter(|range| range.start < range.end).cloned().collect();
+        let within = read.iter().map(|range| range.start..range.end.min(size));
+        let mut read: Vec<_> = within.filter(|range| range.start < range.end).collect();
         read.sort_by_key(|range| range.start);
         let mut unread = Vec::new();
         let mut at = 0;
         for range in read {
             if range.start > at {
-                unread.push(at..range.start.min(size));
+                unread.push(at..range.start);
             }
             at = at.max(range.end);
         }
@@ -147,7 +148,20 @@ mod tests {
         assert!(!unread.touches(&(30..30)), "an empty range has no bytes");
         assert_eq!(unread.within(&[0..30, 55..100]), [20..30, 60..90]);
         assert_eq!(unread.missing([0..10, 10..21, 55..60, 89..95]), [10..21, 89..95]);
+        assert_eq!(unread.within(&[10..20, 20..21, 50..60, 80..99]), [20..21, 80..90]);
+        assert_eq!(unread.ranges(), [20..50, 60..90]);
+        assert!(!unread.is_empty());
         assert!(Unread::behind(10, &[0..4, 4..12]).is_empty());
+        // Behind its end is nothing.
+        assert_eq!(Unread::behind(10, &[2..4, 12..14, 16..18]).ranges(), [0..2, 4..10]);
+    }
+
+    #[test]
+    fn a_seam_is_where_the_part_ends_and_the_file_does_not() {
+        let (part, whole) = (Seams { start: Some(10), end: Some(90) }, Seams::default());
+        assert!(part.is_pause(90) && !part.is_pause(10) && !whole.is_pause(0));
+        assert!(part.touch(10, 20) && part.touch(20, 90) && !part.touch(20, 30) && !part.touch(90, 10));
+        assert!(!whole.touch(0, 100));
     }
 
     #[test]

@@ -188,6 +188,52 @@ pub struct Merged {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn bytes_that_are_neither_lost_nor_stale_are_kept() {
+        let recovery = Recovery::of(100, vec![10..20, 0..2, 5..10], &[50..53, 60..62]);
+        assert_eq!(recovery.lost, [0..2, 5..20]);
+        assert_eq!((recovery.kept_bytes, recovery.lost_bytes(), recovery.stale_bytes), (78, 17, 5));
+    }
+
+    #[test]
+    fn a_recovered_log_is_complete_if_nothing_is_lost_missing_or_stale() {
+        assert!(Recovery::of(100, vec![], &[]).is_complete());
+        assert!(!Recovery::of(100, vec![5..6, 7..8], &[]).is_complete());
+        assert!(!Recovery::of(100, vec![], &[5..6, 7..8]).is_complete());
+        assert!(!Recovery { missing_records: 1, ..Recovery::default() }.is_complete());
+    }
+
+    #[test]
+    fn a_valid_log_is_copied_and_unchanged() -> std::io::Result<()> {
+        let mut out = Vec::new();
+        let recovery = Recovery::copied(3, b"a log", &mut out)?;
+        assert_eq!(out, b"a log");
+        assert_eq!((recovery.records, recovery.kept_bytes, recovery.unchanged), (3, 5, true));
+        assert!(recovery.is_complete());
+        // Only if the file that it came in is whole as well.
+        let mut diagnostics = Diagnostics::new(&Limits::default());
+        assert_eq!(recovery.clone().with_packing(5, &diagnostics), recovery);
+        let ending = packed::Ending::Cut { at: 2 };
+        packed::Packing { name: "gzip", ending, size: 5 }.note(&mut diagnostics);
+        let cut = recovery.with_packing(5, &diagnostics);
+        assert_eq!(cut.lost.first(), Some(&(5..5)));
+        assert_eq!((cut.lost.len(), cut.unchanged, cut.records), (1, false, 3));
+        Ok(())
+    }
+
+    #[test]
+    fn a_slice_is_empty_without_records_and_without_others() {
+        let slice = |records, others| Sliced { records, others, topics: 1, ..Sliced::default() };
+        assert!(slice(0, 0).is_empty());
+        assert!(!slice(2, 0).is_empty() && !slice(0, 2).is_empty() && !slice(2, 2).is_empty());
+    }
+
+    #[test]
+    fn stale_records_are_dropped_if_that_is_asked_for() {
+        assert!(RecoverOptions::default().dropping_stale().drop_stale);
+    }
 
     #[test]
     fn logs_are_moved_to_the_clock_that_began_first() {

@@ -297,6 +297,58 @@ mod tests {
         Ok(())
     }
 
+    /// A pipe that gives these answers, the last one first, and is not read again after them.
+    struct Answers(Vec<IoResult<usize>>);
+    impl Read for Answers {
+        fn read(&mut self, out: &mut [u8]) -> IoResult<usize> {
+            let len = self.0.pop().expect("not read again")?;
+            out[..len].fill(7);
+            Ok(len)
+        }
+    }
+
+    /// A pipe that is written to while it is read must not be waited for without need.
+    #[test]
+    fn a_source_reads_no_more_than_is_asked_for() -> IoResult<()> {
+        let mut source = Source::new(Answers(vec![Ok(0), Ok(5), Ok(4)]));
+        for (until, end, eof) in [(0, 0, false), (4, 4, false), (3, 4, false), (9, 9, false), (10, 9, true)] {
+            source.fill(0, until)?;
+            assert_eq!((source.window().end(), source.window().eof), (end, eof), "until {until}");
+        }
+        source.fill(2, 20)?;
+        assert_eq!((source.window().base, source.window().data), (2, &[7; 7][..]));
+        Ok(())
+    }
+
+    #[test]
+    fn an_interrupted_read_is_repeated_and_no_other() {
+        let answers = [ErrorKind::Other, ErrorKind::Interrupted].map(|kind| Err(kind.into()));
+        let mut source = Source::new(Answers(answers.into_iter().collect()));
+        assert_eq!(source.fill(0, 1).map_err(|error| error.kind()), Err(ErrorKind::Other));
+    }
+
+    #[test]
+    fn a_buffer_grows_by_doubling() -> IoResult<()> {
+        struct Counted(u32);
+        impl Read for Counted {
+            fn read(&mut self, out: &mut [u8]) -> IoResult<usize> {
+                self.0 += 1;
+                Ok(out.len())
+            }
+        }
+        let mut source = Source::new(Counted(0));
+        source.fill(0, 16 * CHUNK as u64)?;
+        assert_eq!(source.input().0, 5);
+        Ok(())
+    }
+
+    #[test]
+    fn equal_bytes_behind_zeros_are_no_zeros() {
+        let mut data = [0; 128];
+        (data[70], data[90]) = (5, 5);
+        assert_eq!(Window::whole(&data).zeros_end(0), 70);
+    }
+
     /// Counts the lines of a text.
     struct Lines(u64);
     impl Scan for Lines {

@@ -105,8 +105,8 @@ impl Spread {
         let distance = |pair: &[Interval]| pair[1].first.saturating_sub(pair[0].last);
         let nearest = all.windows(2).enumerate().min_by_key(|(_, pair)| distance(pair)).map(|(i, _)| i);
         if let (Some(i), true) = (nearest, all.len() >= MOST) {
-            let second = all.remove(i + 1);
-            all[i].join(&second);
+            let first = all.remove(i);
+            all[i].join(&first);
         }
         let current = all.iter().position(|interval| interval.first <= now && now <= interval.last);
         self.current = all.swap_remove(current.unwrap_or(0));
@@ -168,7 +168,7 @@ impl Outside {
     /// Says it in words: `1 record of mission/0 is 1167 s after all others`.
     pub fn sentence(&self, topic: &str) -> String {
         let (records, are) = if self.count == 1 { ("record", "is") } else { ("records", "are") };
-        let side = if self.distance < 0 { "before" } else { "after" };
+        let side = if self.distance.is_negative() { "before" } else { "after" };
         let one = if self.count > 1 && self.first == self.last { ", all at the same time" } else { "" };
         let distance = rough(self.distance.unsigned_abs());
         format!("{} {records} of {topic} {are} {distance} {side} all others{one}", self.count)
@@ -210,13 +210,12 @@ impl DataSpan {
         let clusters = clusters(moving.flatten());
         let (low, high) = body(&clusters)?;
         let (mut first, mut last) = (clusters[low].first, clusters[high].last);
-        let is_far = |interval: &Interval, first: i64, last: i64| {
-            first.saturating_sub(interval.last) > FAR || interval.first.saturating_sub(last) > FAR
-        };
+        let is_before = |interval: &Interval, first: i64| first.saturating_sub(interval.last) > FAR;
+        let is_after = |interval: &Interval, last: i64| interval.first.saturating_sub(last) > FAR;
         // A topic with a single time that is near belongs to the data.
-        let single = spreads.iter().filter(|spread| ignore_stuck && is_stuck(spread)).flatten();
-        for interval in single.filter(|interval| !is_far(interval, clusters[low].first, clusters[high].last))
-        {
+        let (from, to) = (first, last);
+        let is_near = |interval: &&Interval| !is_before(interval, from) && !is_after(interval, to);
+        for interval in spreads.iter().flatten().filter(is_near) {
             (first, last) = (first.min(interval.first), last.max(interval.last));
         }
         let declared = start.filter(|start| *start <= last && first.saturating_sub(*start) <= YEAR);
@@ -225,11 +224,9 @@ impl DataSpan {
         let mut outside = Vec::new();
         for (topic, spread) in (0..).map(TopicId).zip(spreads) {
             let told = ignore_stuck && is_stuck(spread);
-            let before = spread.iter().filter(|interval| {
-                is_far(interval, begin, last) && interval.last < begin && (told || declared.is_none())
-            });
-            let after =
-                spread.iter().filter(|interval| interval.first > last && (is_far(interval, begin, last)));
+            let is_outside = told || declared.is_none();
+            let before = spread.iter().filter(|interval| is_outside && is_before(interval, begin));
+            let after = spread.iter().filter(|interval| is_after(interval, last));
             for (side, earlier) in
                 [(before.copied().reduce(joined), true), (after.copied().reduce(joined), false)]
             {
@@ -422,6 +419,124 @@ mod tests {
         assert_eq!((seconds(&data), data.outside.len()), ((1_700_000_000, 1_700_000_099), 1));
         assert_eq!(data.outside[0].count, 50);
         assert!(data.outside[0].sentence("sim").ends_with("19675 days before all others"));
+    }
+
+    #[test]
+    fn what_is_ten_seconds_from_the_data_belongs_to_it() {
+        let steady = || times((0..1000).map(|i| 100 * S + i * S / 100));
+        let last = 109 * S + 990_000_000;
+        for (stuck, near) in [
+            (90 * S, (90 * S, last)),
+            (90 * S - 1, (100 * S, last)),
+            (last + 10 * S, (100 * S, last + 10 * S)),
+            (last + 10 * S + 1, (100 * S, last)),
+        ] {
+            let data = span(&[steady(), times(std::iter::repeat_n(stuck, 20))], None);
+            assert_eq!((data.start.nanos, data.end.nanos), near, "stuck at {stuck}");
+            assert_eq!(data.outside.is_empty(), data.holds(stuck), "stuck at {stuck}");
+        }
+        // Before the declared start, and near it.
+        let data = span(&[steady(), times(std::iter::repeat_n(95 * S, 20))], Some(100 * S));
+        assert_eq!((seconds(&data), data.outside.len()), ((100, 109), 0));
+        assert!(data.holds(data.start.nanos) && data.holds(data.end.nanos) && !data.holds(95 * S));
+    }
+
+    #[test]
+    fn a_log_starts_where_it_says_if_that_is_possible() {
+        let steady = || times((0..1000).map(|i| 2 * YEAR + i * S / 100));
+        let start = |start| span(&[steady()], Some(start)).start.nanos;
+        assert_eq!(start(2 * YEAR - 5 * S), 2 * YEAR - 5 * S);
+        assert_eq!((start(YEAR), start(YEAR - 1)), (YEAR, 2 * YEAR));
+        let last = 2 * YEAR + 9 * S + 990_000_000;
+        assert_eq!((start(last), start(last + 1)), (last, 2 * YEAR));
+    }
+
+    #[test]
+    fn what_is_outside_is_before_or_after() {
+        let steady = times((0..1000).map(|i| 100 * S + i * S / 100));
+        let data = span(&[steady, times([S, 500 * S, 600 * S])], None);
+        assert_eq!(seconds(&data), (100, 109));
+        let [before, after] = data.outside.as_slice() else { panic!("{data:?}") };
+        assert_eq!((before.count, before.distance, before.offset), (1, -99 * S, 100));
+        assert_eq!((before.first.nanos, before.last.nanos), (S, S));
+        assert_eq!((after.count, after.distance, after.offset), (2, 390 * S + 10_000_000, 101));
+        assert_eq!((after.first.nanos, after.last.nanos), (500 * S, 600 * S));
+        assert_eq!(after.sentence("a"), "2 records of a are 390 s after all others");
+    }
+
+    /// Most of a log is its body, wherever it is; 1 % with a length of its own is another session.
+    #[test]
+    fn a_body_grows_over_what_is_not_stale() {
+        // A first part that is lighter than the second one.
+        let parts = (0..100).map(|i| i * S / 10).chain((0..1000).map(|i| 100 * S + i * S / 100));
+        assert_eq!(seconds(&span(&[times(parts)], None)), (0, 109));
+        // A single time as far away as the body is long.
+        let steady = |last: i64| times((0..1000).map(|i| i * S / 10).chain([last]));
+        let length = 99 * S + 900_000_000;
+        assert_eq!(seconds(&span(&[steady(2 * length)], None)), (0, 199));
+        assert_eq!(seconds(&span(&[steady(2 * length + 1)], None)), (0, 99));
+        // A single time of one topic with some times of another: a session, up to a year away.
+        let session = |pause: i64| {
+            let second = length + pause;
+            [steady(second), times((0..3).map(|i| second + 2 * S + i * S / 10))]
+        };
+        assert_eq!(seconds(&span(&session(1000 * S), None)), (0, 1102));
+        assert_eq!(span(&session(YEAR), None).end.nanos, length + YEAR + 2 * S + 200_000_000);
+        assert_eq!(span(&session(YEAR + 1), None).end.nanos, length);
+    }
+
+    #[test]
+    fn single_times_ten_seconds_apart_are_one_part_of_a_log() {
+        let then = |count: i64, last: [i64; 2]| times((0..count).map(|i| i * S / 1000).chain(last));
+        // Each is near the one before it.
+        let data = span(&[then(1000, [6 * S, 15 * S])], None);
+        assert_eq!((seconds(&data), data.outside.len()), ((0, 15), 0));
+        // Two records are more than 1 % of 150, and one is not.
+        assert_eq!(seconds(&span(&[then(150, [100 * S, 105 * S])], None)), (0, 105));
+        assert_eq!(seconds(&span(&[then(150, [0, 105 * S])], None)), (0, 0));
+    }
+
+    #[test]
+    fn lengths_of_time_have_three_or_four_digits() {
+        let words = [0, 12_345_678_900, 99_999_999_999, 100 * 1_000_000_000].map(rough);
+        assert_eq!(words, ["0.0 s", "12.3 s", "99.9 s", "100 s"]);
+        let words = [172_799, 172_800, 400 * 86_400].map(|seconds| rough(seconds * 1_000_000_000));
+        assert_eq!(words, ["172799 s", "2 days", "400 days"]);
+    }
+
+    #[test]
+    fn a_topic_is_ascending_if_no_time_is_earlier_than_the_one_before() {
+        for (list, ascending) in
+            [(vec![], true), (vec![5, 5, 7, 20 * S], true), (vec![5, 4], false), (vec![5, 4, 6], false)]
+        {
+            assert_eq!(times(list.clone()).is_ascending(), ascending, "{list:?}");
+        }
+        // As many intervals as are kept, and one more, which is joined with the one before it.
+        let mut spread = times((0..16).map(|i| 10 * i * S));
+        assert_eq!(spread.intervals().len(), MOST);
+        let mut near = spread.clone();
+        near.push(20 * S + 1, 7);
+        assert_eq!((near.intervals().len(), near.intervals()[2].count), (MOST, 2));
+        spread.push(155 * S, 7);
+        let intervals = spread.intervals();
+        assert_eq!((intervals.len(), spread.is_ascending()), (MOST, true));
+        assert_eq!(intervals[15], Interval { first: 150 * S, last: 155 * S, count: 2, offset: 7 });
+        spread.push(152 * S, 8);
+        assert!(!spread.is_ascending());
+    }
+
+    #[test]
+    fn times_of_a_topic_up_to_a_second_apart_are_one_interval() {
+        assert_eq!(Spread::default().intervals(), []);
+        let ends = |list: &[i64]| -> Vec<_> {
+            let intervals = times(list.iter().copied()).intervals();
+            intervals.iter().map(|interval| (interval.first, interval.last, interval.count)).collect()
+        };
+        assert_eq!(ends(&[5 * S, 6 * S, 4 * S]), [(4 * S, 6 * S, 3)]);
+        assert_eq!(ends(&[5 * S, 6 * S + 1]), [(5 * S, 5 * S, 1), (6 * S + 1, 6 * S + 1, 1)]);
+        assert_eq!(ends(&[5 * S, 4 * S - 1]), [(4 * S - 1, 4 * S - 1, 1), (5 * S, 5 * S, 1)]);
+        // What is near two of them joins them.
+        assert_eq!(ends(&[5 * S, 7 * S, 6 * S]), [(5 * S, 7 * S, 3)]);
     }
 
     /// Any order and any number of intervals: the count is exact, and the extremes stay.

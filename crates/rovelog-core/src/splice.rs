@@ -175,6 +175,45 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_in_the_same_source_is_one_piece() {
+        let mut log = Splice::new([&b"0123456789"[..], b"abcdef"]);
+        for (source, range) in [(0, 0..2), (0, 2..4), (1, 4..5), (1, 2..2), (1, 1..3)] {
+            log.copy(source, range);
+        }
+        log.make(b"x");
+        log.make(b"yz");
+        let parts: Vec<_> = log.parts().collect();
+        assert_eq!(parts, [&b"0123"[..], b"e", b"bc", b"xyz"]);
+        assert_eq!((log.pieces.len(), log.len()), (4, 10));
+    }
+
+    #[test]
+    fn what_was_added_is_written_once_there_is_enough_of_it() -> Result<()> {
+        let (mut log, mut out) = (Splice::new([&b"ab"[..]]), Vec::new());
+        for piece in 1..=PENDING {
+            log.copy(0, 0..1);
+            log.write_on(&mut out)?;
+            assert_eq!(out.len(), if piece < PENDING { 0 } else { PENDING });
+        }
+        log.make(&vec![7; PENDING_BYTES - 1]);
+        log.write_on(&mut out)?;
+        assert_eq!(out.len(), PENDING);
+        log.make(&[7]);
+        log.write_on(&mut out)?;
+        assert_eq!((out.len(), log.pieces.len(), log.made.len()), (PENDING + PENDING_BYTES, 0, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_reader_passes_what_has_no_bytes() -> Result<()> {
+        let mut read = String::new();
+        let parts = [&b""[..], b"ab", b"", b"c"];
+        Parts { next: &[], parts: parts.into_iter() }.read_to_string(&mut read)?;
+        assert_eq!(read, "abc");
+        Ok(())
+    }
+
+    #[test]
     #[should_panic(expected = "range.end <=")]
     fn what_a_source_does_not_have_is_not_copied() {
         Splice::new([&b"abc"[..]]).copy(0, 2..4);

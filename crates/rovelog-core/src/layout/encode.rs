@@ -178,3 +178,122 @@ fn misfit(value: &Value, wanted: &str) -> Misfit {
     }
     Misfit::new(format!("{json} is no value for {wanted}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{named, point, type_of};
+    use super::*;
+
+    /// Returns what is wrong with the value of a field.
+    fn error(element: Element, len: Len, value: Value) -> String {
+        let layout = type_of(&[("field", element, len)]);
+        layout.encode(&Value::record([("field", value)]), &mut Vec::new()).unwrap_err().to_string()
+    }
+
+    fn bytes(layout: &Layout, value: &Value) -> Vec<u8> {
+        // What is there already stays.
+        let mut out = vec![99];
+        layout.encode(value, &mut out).unwrap();
+        assert_eq!(out.remove(0), 99);
+        out
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn padding_is_zeros_and_none_is_behind_the_last_field() {
+        let point_of = |a| Value::record([("a", Value::UInt(a, 16)), ("b", Value::Bool(true))]);
+        assert_eq!(bytes(&point(), &point_of(0x201)), [1, 2, 0, 1]);
+        let points = type_of(&[("points", Element::Struct(point()), Len::Fixed(2))]);
+        let value = Value::record([("points", Value::List(vec![point_of(3), point_of(4)]))]);
+        assert_eq!(bytes(&points, &value), [3, 0, 0, 1, 0, 0, 4, 0, 0, 1, 0, 0]);
+        let value = Value::record([("name", text("ab")), ("n", Value::UInt(7, 8))]);
+        assert_eq!(bytes(&named(), &value), [2, 0, 0, 0, b'a', b'b', 0, 7]);
+    }
+
+    #[test]
+    fn values_may_be_in_another_order_than_the_fields() {
+        let layout = type_of(&[("a", Element::Byte, Len::One), ("b", Element::Byte, Len::One)]);
+        let value = Value::record([("b", Value::UInt(2, 8)), ("a", Value::UInt(1, 8))]);
+        assert_eq!(bytes(&layout, &value), [1, 2]);
+    }
+
+    #[test]
+    fn lists_and_texts_have_their_lengths_before_them() {
+        let layout = type_of(&[
+            ("chunks", Element::Packed(2), Len::Counted),
+            ("list", Element::Scalar(Scalar::Int16), Len::Counted),
+            ("label", Element::Char, Len::Fixed(3)),
+            ("wide", Element::WideBool, Len::One),
+        ]);
+        let value = Value::record([
+            ("chunks", Value::Bytes(vec![1, 2, 3, 4, 5, 6])),
+            ("list", Value::List(vec![Value::Int(-2, 16)])),
+            ("label", Value::Bytes(b"ab".to_vec())),
+            ("wide", Value::Bool(true)),
+        ]);
+        let expected = [&[3, 0, 0, 0, 1, 2, 3, 4, 5, 6][..], &[1, 0, 0, 0, 254, 255], b"ab\0", &[1, 0, 0, 0]];
+        assert_eq!(bytes(&layout, &value), expected.concat());
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_refused() {
+        let short = Element::Scalar(Scalar::Int16);
+        let list = |len| Value::List(vec![Value::Int(1, 16); len]);
+        assert_eq!(error(short.clone(), Len::Fixed(2), list(3)), "field: 3 elements given for 2");
+        assert_eq!(error(short.clone(), Len::Fixed(2), list(1)), "field: 1 element given for 2");
+        let bytes = |len| Value::Bytes(vec![0; len]);
+        // Bytes are given for bytes only.
+        assert_eq!(
+            error(short.clone(), Len::Fixed(2), bytes(4)),
+            r#"field: "AAAAAA==" is no value for a list"#
+        );
+        assert_eq!(error(Element::Byte, Len::Fixed(2), bytes(3)), r#"field: "AAAA" is no value for a list"#);
+        assert_eq!(error(Element::Packed(2), Len::One, bytes(3)), r#"field: "AAAA" is no value for type"#);
+        assert_eq!(error(Element::Packed(2), Len::One, Value::Null), "field: null is no value for type");
+        assert_eq!(error(Element::WideBool, Len::One, Value::UInt(1, 8)), "field: 1 is no value for type");
+        assert_eq!(
+            error(Element::Char, Len::Fixed(2), text("abc")),
+            "field: char[2] is too short for 3 bytes of text"
+        );
+        assert_eq!(error(Element::Char, Len::Fixed(2), Value::Null), "field: null is no value for text");
+        assert_eq!(error(Element::Time, Len::One, Value::Null), "field: null is no value for type");
+        let half = Value::record([("sec", Value::UInt(1, 32))]);
+        assert_eq!(error(Element::Duration, Len::One, half), r#"field: {"sec":1} is no value for type"#);
+        assert_eq!(error(short, Len::One, Value::Int(40_000, 32)), "field: 40000 is no value for type");
+    }
+
+    #[test]
+    fn an_error_names_the_field_inside() {
+        let point_of = |b| Value::record([("a", Value::UInt(1, 16)), ("b", b)]);
+        let points = Value::List(vec![point_of(Value::Bool(true)), point_of(Value::Null)]);
+        let element = Element::Struct(point());
+        assert_eq!(error(element.clone(), Len::Fixed(2), points), "field[1].b: null is no value for type");
+        assert_eq!(
+            error(element.clone(), Len::One, point_of(Value::Null)),
+            "field.b: null is no value for type"
+        );
+        let half = Value::record([("a", Value::UInt(1, 16))]);
+        assert_eq!(error(element, Len::One, half), "field.b: it has no value");
+        let layout = point();
+        let error = |value: Value| layout.encode(&value, &mut Vec::new()).unwrap_err().to_string();
+        assert_eq!(error(Value::Null), "point: its value is a struct with its fields");
+        let with =
+            |name| Value::record([("a", Value::UInt(1, 16)), ("b", Value::Bool(true)), (name, Value::Null)]);
+        let unknown = "point has no such field, or the field is given twice";
+        assert_eq!(error(with("c")), format!("c: {unknown}"));
+        assert_eq!(error(with("b")), format!("point: {unknown}"));
+    }
+
+    #[test]
+    fn a_long_value_is_cut_in_an_error() {
+        let message = |value: String| error(Element::Byte, Len::One, Value::Text(value));
+        let x = |n: usize| "x".repeat(n);
+        assert_eq!(message(x(38)), format!(r#"field: "{}" is no value for type"#, x(38)));
+        assert_eq!(message(x(39)), format!(r#"field: "{}... is no value for type"#, x(39)));
+        // Not inside a character.
+        assert_eq!(message(x(38) + "ü"), format!(r#"field: "{}... is no value for type"#, x(38)));
+    }
+}

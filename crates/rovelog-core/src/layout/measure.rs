@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::scalar::scalar_value;
 use super::types::{Element, Layout, Len, Slot, Step};
 use super::value::length;
+use crate::Scalar;
 use crate::wire::U32Le;
 
 /// Steps that are copied into the layout around them; larger layouts are stepped into.
@@ -178,9 +179,13 @@ impl Slot {
     /// Returns what the field at `at` says as the length of others; more than there can be where it
     /// is negative, 0 where it is none or cut.
     pub(crate) fn integer(&self, record: &[u8], at: u64) -> u64 {
-        let (Element::Scalar(scalar), Len::One) = (&self.element, self.len) else { return 0 };
+        let scalar = match (&self.element, self.len) {
+            (Element::Scalar(scalar), Len::One) => *scalar,
+            (Element::Byte, Len::One) => Scalar::UInt8,
+            _ => return 0,
+        };
         let bytes = usize::try_from(at).ok().and_then(|at| record.get(at..)?.get(..scalar.size()));
-        match bytes.map(|bytes| scalar_value(*scalar, bytes)) {
+        match bytes.map(|bytes| scalar_value(scalar, bytes)) {
             Some(value) => length(&value),
             None => 0,
         }
@@ -210,4 +215,168 @@ fn texts_end(record: &[u8], mut at: u64, texts: u64) -> Result<u64, u64> {
         at = pass(behind, chars.into(), record.len() as u64).map_err(|_| at)?;
     }
     Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{fixed, named, point, record, type_of, variable};
+    use super::super::{DecodeError, Encoding, MAX_VALUES};
+    use super::*;
+    use crate::Value;
+
+    #[test]
+    fn a_record_is_as_long_as_its_fields() {
+        let (builder, values) = fixed();
+        let mut types = vec![(Arc::new(builder.finish()), Value::record(values))];
+        types.extend([variable(false), variable(true)]);
+        for (layout, value) in types {
+            let mut bytes = record(&layout, &value);
+            assert_eq!((layout.fit(&bytes), layout.decodes(&bytes, false)), (Fit::Exact, true));
+            for len in 0..bytes.len() {
+                let cut = &bytes[..len];
+                assert!(matches!(layout.fit(cut), Fit::Short(at) if at <= len as u64), "{len} bytes");
+                assert!(!layout.decodes(cut, true), "{len} bytes");
+            }
+            bytes.extend([0; 3]);
+            assert_eq!(layout.fit(&bytes), Fit::Surplus(3));
+            assert!(layout.decodes(&bytes, true) && !layout.decodes(&bytes, false));
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_cut_says_where() {
+        let layout = type_of(&[
+            ("a", Element::Scalar(Scalar::UInt16), Len::One),
+            ("list", Element::Scalar(Scalar::UInt16), Len::Counted),
+            ("text", Element::Text(Encoding::Bytes), Len::One),
+        ]);
+        let bytes = [1, 1, 2, 0, 0, 0, 5, 0, 6, 0, 3, 0, 0, 0, b'a', b'b', b'c'];
+        assert_eq!(layout.fit(&bytes), Fit::Exact);
+        for (len, at) in [(1, 0), (2, 2), (5, 2), (9, 2), (10, 10), (13, 10), (16, 10)] {
+            assert_eq!(layout.fit(&bytes[..len]), Fit::Short(at), "{len} bytes");
+        }
+    }
+
+    /// Numbers of bytes and of values, and the steps that pass a record without decoding it.
+    #[test]
+    fn a_field_has_a_size_and_steps() {
+        let number = Element::Scalar(Scalar::UInt16);
+        let text = Element::Text(Encoding::Latin1);
+        let (empty, point, named) = (type_of(&[]), point(), named());
+        let each = |count, layout: &Arc<Layout>| vec![Step::Each(count, Arc::clone(layout))];
+        let (hollow, structs) = (Element::Struct(Arc::clone(&empty)), Element::Struct(Arc::clone(&named)));
+        let points = Element::Struct(point);
+        // Values: one for the field, and those of elements whose number the layout says.
+        for (element, len, min_size, values, is_fixed, steps) in [
+            (number.clone(), Len::One, 2, 1, true, vec![Step::Pass(2)]),
+            (number.clone(), Len::Fixed(3), 6, 1, true, vec![Step::Pass(6)]),
+            (number.clone(), Len::Fixed(0), 0, 1, true, vec![]),
+            (number.clone(), Len::Counted, 4, 1, false, vec![Step::Counted(2)]),
+            (text.clone(), Len::One, 4, 1, false, vec![Step::Counted(1)]),
+            (text.clone(), Len::Fixed(2), 8, 1, false, vec![Step::Texts(Some(2))]),
+            (text.clone(), Len::Fixed(0), 0, 1, true, vec![]),
+            (text.clone(), Len::Counted, 4, 1, false, vec![Step::Texts(None)]),
+            (points.clone(), Len::One, 6, 3, true, vec![Step::Pass(6)]),
+            (points.clone(), Len::Fixed(3), 18, 10, true, vec![Step::Pass(18)]),
+            (points.clone(), Len::Counted, 4, 1, false, vec![Step::Counted(6)]),
+            (structs.clone(), Len::One, 7, 3, false, vec![Step::Counted(1), Step::Pass(3)]),
+            (structs.clone(), Len::Fixed(2), 14, 7, false, each(Some(2), &named)),
+            (structs.clone(), Len::Fixed(0), 0, 1, true, vec![]),
+            (structs.clone(), Len::Counted, 4, 1, false, each(None, &named)),
+            (hollow.clone(), Len::Fixed(5), 0, 6, true, vec![]),
+        ] {
+            let layout = type_of(&[("field", element.clone(), len)]);
+            let what = format!("{element:?} {len:?}");
+            let size = is_fixed.then_some(min_size);
+            assert_eq!(
+                (layout.min_size(), layout.values(), layout.size()),
+                (min_size, values, size),
+                "{what}"
+            );
+            assert_eq!((layout.steps.as_slice(), layout.is_linked), (steps.as_slice(), false), "{what}");
+            assert!(!layout.is_hollow, "{what}");
+        }
+        let by_field =
+            |element| type_of(&[("n", number.clone(), Len::One), ("field", element, Len::Field(0))]);
+        let linked = by_field(number.clone());
+        assert_eq!((linked.min_size(), linked.values(), linked.size()), (2, 2, None));
+        assert!(linked.is_linked && !linked.is_hollow && by_field(hollow.clone()).is_hollow);
+        let list = type_of(&[("list", hollow, Len::Counted), ("n", number, Len::One)]);
+        assert!(list.is_hollow && type_of(&[("inner", Element::Struct(list), Len::One)]).is_hollow);
+    }
+
+    #[test]
+    fn neighbours_are_passed_at_once() {
+        let number = Element::Scalar(Scalar::UInt16);
+        let mut builder = Layout::builder("t");
+        builder.field("a", number.clone(), Len::One, String::new());
+        builder.padding(4);
+        builder.field("named", Element::Struct(named()), Len::One, String::new());
+        builder.field("b", number, Len::One, String::new());
+        let steps = builder.finish().steps;
+        assert_eq!(steps, [Step::Pass(6), Step::Counted(1), Step::Pass(5)]);
+    }
+
+    /// A few nested types can have millions of fields: large ones are not copied into others.
+    #[test]
+    fn small_types_are_part_of_the_types_around_them() {
+        let texts = |n: usize| {
+            let mut builder = Layout::builder("t");
+            for _ in 0..n {
+                builder.field("text", Element::Text(Encoding::Bytes), Len::One, String::new());
+            }
+            builder
+        };
+        for (inner, steps) in [(55, 255), (56, 201)] {
+            let mut outer = texts(200);
+            outer.field("inner", Element::Struct(Arc::new(texts(inner).finish())), Len::One, String::new());
+            assert_eq!(outer.finish().steps.len(), steps);
+        }
+        // With a length in another field, the steps do not say all.
+        let linked = type_of(&[
+            ("n", Element::Byte, Len::One),
+            ("list", Element::Byte, Len::Field(0)),
+            ("text", Element::Text(Encoding::Bytes), Len::One),
+        ]);
+        let outer = type_of(&[("inner", Element::Struct(Arc::clone(&linked)), Len::One)]);
+        assert_eq!(outer.steps, [Step::Each(Some(1), linked)]);
+        assert_eq!(outer.fit(&[2, 9, 9, 1, 0, 0, 0, b'a']), Fit::Exact);
+    }
+
+    /// Numbers, lists of values and visits agree on what a length is.
+    #[test]
+    fn any_integer_can_be_the_length_of_a_list() {
+        for (element, count, len) in [
+            (Element::Byte, vec![2], Some(2)),
+            (Element::Scalar(Scalar::UInt8), vec![2], Some(2)),
+            (Element::Scalar(Scalar::Int16), vec![2, 0], Some(2)),
+            (Element::Scalar(Scalar::UInt64), vec![2, 0, 0, 0, 0, 0, 0, 0], Some(2)),
+            // None of another type, and a negative one is more than there can be.
+            (Element::Scalar(Scalar::Float32), vec![0, 0, 0, 64], Some(0)),
+            (Element::WideBool, vec![1, 0, 0, 0], Some(0)),
+            (Element::Scalar(Scalar::Int8), vec![255], None),
+        ] {
+            let layout = type_of(&[("n", element.clone(), Len::One), ("list", Element::Byte, Len::Field(0))]);
+            let record = [&count[..], &vec![7; len.unwrap_or(2)]].concat();
+            let list = layout.value(&record).map(|(value, _)| value.get("list").cloned());
+            if let Some(len) = len {
+                assert_eq!(layout.fit(&record), Fit::Exact, "{element:?}");
+                assert_eq!(list, Ok(Some(Value::Bytes(vec![7; len]))), "{element:?}");
+            } else {
+                assert_eq!(layout.fit(&record), Fit::Short(1), "{element:?}");
+                assert_eq!(list, Err(DecodeError::Short(1)), "{element:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_of_too_many_empty_elements_is_not_decoded() {
+        let hollow = Element::Struct(type_of(&[]));
+        let layout =
+            type_of(&[("n", Element::Scalar(Scalar::UInt64), Len::One), ("list", hollow, Len::Field(0))]);
+        for (count, decodes) in [(3, true), (2 * MAX_VALUES, false)] {
+            let bytes = count.to_le_bytes();
+            assert_eq!((layout.fit(&bytes), layout.decodes(&bytes, false)), (Fit::Exact, decodes));
+        }
+    }
 }

@@ -307,3 +307,148 @@ impl<K> Planned<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{fixed, record, type_of, variable};
+    use super::*;
+    use crate::Value;
+
+    /// Builds the value of a record from what is visited.
+    struct Built(Vec<(Arc<str>, At, Value)>);
+
+    impl Built {
+        fn new() -> Self {
+            let mut built = Self(Vec::new());
+            built.start(&"".into(), At::Field, Value::Struct(Vec::new()));
+            built
+        }
+
+        fn start(&mut self, key: &Arc<str>, at: At, value: Value) {
+            self.0.push((Arc::clone(key), at, value));
+        }
+
+        fn end(&mut self) {
+            let (key, at, value) = self.0.pop().unwrap();
+            self.add(&key, at, value);
+        }
+
+        fn add(&mut self, key: &Arc<str>, at: At, value: Value) {
+            match &mut self.0.last_mut().unwrap().2 {
+                Value::Struct(fields) => {
+                    assert_eq!(at, At::Field);
+                    fields.push((Arc::clone(key), value));
+                }
+                Value::List(items) => {
+                    assert_eq!(at, if items.is_empty() { At::First } else { At::Next });
+                    items.push(value);
+                }
+                other => panic!("{other:?} has no values in it"),
+            }
+        }
+    }
+
+    impl Visit<Arc<str>> for Built {
+        fn scalar(&mut self, key: &Arc<str>, scalar: Scalar, bytes: &[u8]) {
+            self.add(key, At::Field, scalar_value(scalar, bytes));
+        }
+
+        fn scalars(&mut self, key: &Arc<str>, scalar: Scalar, bytes: &[u8]) {
+            let items = bytes.chunks_exact(scalar.size()).map(|bytes| scalar_value(scalar, bytes));
+            self.add(key, At::Field, Value::List(items.collect()));
+        }
+
+        fn leaf(&mut self, key: &Arc<str>, at: At, leaf: Leaf<'_>) {
+            let value = match leaf {
+                Leaf::Text(text) => Value::Text(text.into_owned()),
+                Leaf::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+                Leaf::Pair(scalar, bytes) => {
+                    let (sec, nsec) = bytes.split_at(4);
+                    Value::record(
+                        [("sec", sec), ("nsec", nsec)]
+                            .map(|(name, bytes)| (name, scalar_value(scalar, bytes))),
+                    )
+                }
+            };
+            self.add(key, at, value);
+        }
+
+        fn open(&mut self, key: &Arc<str>, at: At) {
+            self.start(key, at, Value::Struct(Vec::new()));
+        }
+
+        fn close(&mut self) {
+            self.end();
+        }
+
+        fn list(&mut self, key: &Arc<str>) {
+            self.start(key, At::Field, Value::List(Vec::new()));
+        }
+
+        fn end_list(&mut self) {
+            self.end();
+        }
+    }
+
+    fn visited(layout: &Arc<Layout>, record: &[u8]) -> Result<Value, DecodeError> {
+        let plan = Plan::new(layout, &mut |_, field| Arc::clone(&field.name));
+        let mut built = Built::new();
+        plan.run(record, &mut built)?;
+        Ok(built.0.pop().unwrap().2)
+    }
+
+    #[test]
+    fn a_visit_has_the_values_of_the_record() {
+        let (builder, values) = fixed();
+        let mut types = vec![(Arc::new(builder.finish()), Value::record(values))];
+        types.extend([variable(false), variable(true)]);
+        for (layout, value) in types {
+            let bytes = record(&layout, &value);
+            assert_eq!(visited(&layout, &bytes), Ok(value));
+            for len in 0..bytes.len() {
+                assert!(visited(&layout, &bytes[..len]).is_err(), "{len} of {} bytes", bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_visit_decodes_text_and_lengths_as_a_value_does() {
+        let text = |encoding| type_of(&[("text", Element::Text(encoding), Len::One)]);
+        let linked = |element| type_of(&[("n", element, Len::One), ("list", Element::Byte, Len::Field(0))]);
+        let bytes = [2, 0, 0, 0, 0xe9, b'x'];
+        for (layout, record) in [
+            (text(Encoding::Bytes), &bytes[..]),
+            (text(Encoding::Latin1), &bytes),
+            (text(Encoding::Latin1), &bytes[..5]),
+            (linked(Element::Byte), &[2, 7, 7]),
+            (linked(Element::Scalar(Scalar::UInt16)), &[2, 0, 7, 7]),
+            (linked(Element::Scalar(Scalar::Int8)), &[255, 7, 7]),
+            (linked(Element::WideBool), &[1, 0, 0, 0]),
+        ] {
+            assert_eq!(visited(&layout, record), layout.value(record).map(|(value, _)| value));
+        }
+    }
+
+    #[test]
+    fn a_plan_is_made_once_for_each_definition_of_a_topic() {
+        let number = |name| type_of(&[(name, Element::Byte, Len::One)]);
+        let (first, second) = (number("first"), number("second"));
+        let (mut plans, mut made) = (Plans::default(), Vec::new());
+        let mut run = |topic, layout: Option<&Arc<Layout>>, record: &[u8]| {
+            let mut built = Built::new();
+            let mut key = |_: usize, field: &Field| {
+                made.push(field.name.to_string());
+                Arc::clone(&field.name)
+            };
+            let done = plans.run(TopicId(topic), layout, record, &mut key, &mut built);
+            done.then(|| built.0.pop().unwrap().2.to_json())
+        };
+        let json = |text: &str| Some(text.to_owned());
+        assert_eq!(run(2, Some(&first), &[7]), json(r#"{"first":7}"#));
+        assert_eq!(run(2, Some(&first), &[8]), json(r#"{"first":8}"#));
+        assert_eq!(run(0, Some(&first), &[9]), json(r#"{"first":9}"#));
+        assert_eq!(run(2, Some(&second), &[10]), json(r#"{"second":10}"#));
+        assert_eq!((run(2, Some(&second), &[]), run(2, None, &[1])), (None, None));
+        assert_eq!(made, ["first", "first", "second"]);
+    }
+}

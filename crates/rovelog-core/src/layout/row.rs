@@ -52,18 +52,21 @@ impl Layout {
         // Bounded by the nesting of the layout.
         loop {
             let named = |name: &str| layout.schema.fields.iter().position(|field| *field.name == *name);
-            let (step, tail) = match rest.split_once('.') {
-                Some((step, tail)) => (step, Some(tail)),
-                None => (rest, None),
-            };
             // A log may have a field `x.y` or `x[1]`.
-            let whole = if step.len() < rest.len() || step.contains('[') { named(rest) } else { None };
-            let (step, tail) = if whole.is_some() { (rest, None) } else { (step, tail) };
-            let (name, index) = match step.split_once('[').filter(|_| whole.is_none()) {
-                Some((name, index)) => (name, Some(index.strip_suffix(']')?.parse::<usize>().ok()?)),
-                None => (step, None),
+            let (field, index, tail) = if let Some(field) = named(rest) {
+                (field, None, None)
+            } else {
+                let (step, tail) = match rest.split_once('.') {
+                    Some((step, tail)) => (step, Some(tail)),
+                    None => (rest, None),
+                };
+                let (name, index) = match step.split_once('[') {
+                    Some((name, index)) => (name, Some(index.strip_suffix(']')?.parse::<usize>().ok()?)),
+                    None => (step, None),
+                };
+                (named(name)?, index, tail)
             };
-            let slot = &layout.slots[whole.or_else(|| named(name))?];
+            let slot = &layout.slots[field];
             let mut offset = base + slot.offset?;
             let mut len = match slot.len {
                 Len::One => None,
@@ -173,5 +176,139 @@ impl<'a> Row<'a> {
     /// Returns one line of JSON: 64-bit integers as strings, NaN and infinities as strings.
     pub fn to_json(&self) -> String {
         self.value().to_json()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{point, point_of, record};
+    use super::super::{Element, Layout, Len, Row};
+    use crate::{Scalar, Value};
+
+    /// Fields before those of the sample, some with names that are paths.
+    fn layout() -> Layout {
+        let mut builder = Layout::builder("row");
+        let float = Element::Scalar(Scalar::Float32);
+        let points = Element::Struct(point());
+        for (name, element, len) in [
+            ("t", Element::Scalar(Scalar::UInt64), Len::One),
+            ("q", float.clone(), Len::Fixed(4)),
+            ("label", Element::Char, Len::Fixed(4)),
+            ("letter", Element::Char, Len::One),
+            ("raw", Element::Byte, Len::Fixed(2)),
+            ("points", points.clone(), Len::Fixed(3)),
+            ("point", points, Len::One),
+            ("q[9]", Element::Byte, Len::One),
+            ("a.b", Element::Byte, Len::One),
+            ("a", Element::Byte, Len::One),
+            ("time", Element::Time, Len::One),
+            ("list", float.clone(), Len::Counted),
+            ("behind", float, Len::One),
+        ] {
+            builder.field(name, element, len, String::new());
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_flat_name() {
+        let layout = layout();
+        let place = |name: &str| {
+            let place = layout.place(name)?;
+            Some((place.offset(), place.scalar(), place.elements()))
+        };
+        let float = Some(Scalar::Float32);
+        let byte = Some(Scalar::UInt8);
+        for (name, wanted) in [
+            ("t", (0, Some(Scalar::UInt64), None)),
+            ("q", (8, float, Some(4))),
+            ("q[0]", (8, float, None)),
+            ("q[3]", (20, float, None)),
+            ("label", (24, None, Some(4))),
+            ("letter", (28, None, None)),
+            ("raw", (29, byte, Some(2))),
+            ("raw[1]", (30, byte, None)),
+            ("points[0].a", (31, Some(Scalar::UInt16), None)),
+            ("points[2].b", (31 + 2 * 6 + 3, Some(Scalar::Bool), None)),
+            ("point.b", (31 + 3 * 6 + 3, Some(Scalar::Bool), None)),
+            ("q[9]", (55, byte, None)),
+            ("a.b", (56, byte, None)),
+            ("a", (57, byte, None)),
+        ] {
+            assert_eq!(place(name), Some(wanted), "{name}");
+        }
+        for name in [
+            "",
+            "x",
+            "q[4]",
+            "q[",
+            "q[x]",
+            "t[0]",
+            "label[0]",
+            "points",
+            "points.a",
+            "points[3].a",
+            "point",
+            "point.c",
+            "t.a",
+            "a.c",
+            "time",
+            "time.sec",
+            "list",
+            "list[0]",
+            "behind",
+        ] {
+            assert_eq!(place(name), None, "{name}");
+        }
+        let q = layout.place("q[0]").unwrap();
+        assert!(q.is_scalar(Scalar::Float32) && !q.is_scalar(Scalar::Int32));
+        assert!(!layout.place("q").unwrap().is_scalar(Scalar::Float32));
+    }
+
+    #[test]
+    fn fields_are_read_in_place() {
+        let layout = layout();
+        let value = Value::record([
+            ("t", Value::UInt(1 << 40, 64)),
+            ("q", Value::List([1.0, 2.0, 3.0, 4.5].map(Value::F32).into())),
+            ("label", Value::Text("ab".into())),
+            ("letter", Value::Text("z".into())),
+            ("raw", Value::Bytes(vec![7, 8])),
+            ("points", Value::List([1, 2, 3].map(point_of).into())),
+            ("point", point_of(9)),
+            ("q[9]", Value::UInt(99, 8)),
+            ("a.b", Value::UInt(12, 8)),
+            ("a", Value::UInt(11, 8)),
+            ("time", Value::record([("sec", Value::UInt(5, 32)), ("nsec", Value::UInt(6, 32))])),
+            ("list", Value::List([8.0, 9.0].map(Value::F32).into())),
+            ("behind", Value::F32(10.0)),
+        ]);
+        let bytes = record(&layout, &value);
+        let row = Row::new(&layout, &bytes);
+        assert_eq!((row.bytes(), row.value()), (&bytes[..], value.clone()));
+        assert_eq!(row.to_json(), value.to_json());
+        assert_eq!(Row::new(&layout, &bytes[..bytes.len() - 1]).value(), Value::Null);
+        let place = |name: &str| layout.place(name).unwrap();
+        assert_eq!(row.read::<u64>(place("t")), Some(1 << 40));
+        assert_eq!((row.read::<i64>(place("t")), row.read::<f32>(place("q"))), (None, None));
+        assert_eq!(row.read::<f32>(place("q[3]")), Some(4.5));
+        let q: Option<Vec<f32>> = row.read_array(place("q")).map(Iterator::collect);
+        assert_eq!(q, Some(vec![1.0, 2.0, 3.0, 4.5]));
+        assert!(row.read_array::<i32>(place("q")).is_none() && row.read_array::<u64>(place("t")).is_none());
+        assert_eq!(row.text_bytes(place("label")), Some(&b"ab"[..]));
+        assert_eq!((row.text_bytes(place("letter")), row.text_bytes(place("t"))), (Some(&b"z"[..]), None));
+        for (name, of) in
+            [("q[9]", "q[9]"), ("letter", "letter"), ("q", "q"), ("time", "time"), ("list", "list")]
+        {
+            assert_eq!(row.get(name).as_ref(), value.get(of), "{name}");
+        }
+        assert_eq!(row.get("label"), Some(Value::Text("ab".into())));
+        assert_eq!(row.get("raw"), Some(Value::List([7, 8].map(|byte| Value::UInt(byte, 8)).into())));
+        assert_eq!(row.get("points[1].a"), Some(Value::UInt(2, 16)));
+        assert_eq!(
+            (row.get("point").as_ref(), row.get("behind")),
+            (value.get("point"), Some(Value::F32(10.0)))
+        );
+        assert_eq!((row.get("none"), Row::new(&layout, &bytes[..9]).get("q")), (None, None));
     }
 }

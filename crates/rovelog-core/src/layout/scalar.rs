@@ -132,3 +132,65 @@ pub fn encode_scalar(scalar: Scalar, value: &Value, out: &mut Vec<u8>) -> Option
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The largest values of each type, with their bytes.
+    fn values() -> Vec<(Scalar, Value, Vec<u8>)> {
+        vec![
+            (Scalar::Bool, Value::Bool(true), vec![1]),
+            (Scalar::Bool, Value::Bool(false), vec![0]),
+            (Scalar::Int8, Value::Int(-2, 8), vec![254]),
+            (Scalar::UInt8, Value::UInt(255, 8), vec![255]),
+            (Scalar::Int16, Value::Int(-2, 16), vec![254, 255]),
+            (Scalar::UInt16, Value::UInt(0x102, 16), vec![2, 1]),
+            (Scalar::Int32, Value::Int(i64::from(i32::MIN), 32), vec![0, 0, 0, 128]),
+            (Scalar::UInt32, Value::UInt(7, 32), vec![7, 0, 0, 0]),
+            (Scalar::Int64, Value::Int(-1, 64), vec![255; 8]),
+            (Scalar::UInt64, Value::UInt(u64::MAX, 64), vec![255; 8]),
+            (Scalar::Float32, Value::F32(1.5), 1.5_f32.to_le_bytes().to_vec()),
+            (Scalar::Float64, Value::F64(-2.5), (-2.5_f64).to_le_bytes().to_vec()),
+        ]
+    }
+
+    #[test]
+    fn a_scalar_is_read_and_written_without_loss() {
+        for (scalar, value, bytes) in values() {
+            assert_eq!(scalar_of(&value), Some(scalar));
+            assert_eq!(scalar_value(scalar, &bytes), value);
+            let mut out = Vec::new();
+            assert_eq!((encode_scalar(scalar, &value, &mut out), out), (Some(()), bytes));
+        }
+        assert_eq!((scalar_of(&Value::Null), scalar_of(&Value::Int(1, 24))), (None, None));
+        // Real logs have other truth values than 0 and 1.
+        assert_eq!((bool::from_wire(&[2]), bool::from_wire(&[])), (Some(true), None));
+        let mut out = Vec::new();
+        true.to_wire(&mut out);
+        assert_eq!(out, [1]);
+    }
+
+    #[test]
+    fn a_number_is_written_only_where_it_fits() {
+        let written = |scalar, value| {
+            let mut out = Vec::new();
+            encode_scalar(scalar, &value, &mut out).map(|()| out)
+        };
+        assert_eq!(written(Scalar::Int16, Value::UInt(7, 64)), Some(vec![7, 0]));
+        assert_eq!(written(Scalar::UInt16, Value::Int(7, 64)), Some(vec![7, 0]));
+        assert_eq!(written(Scalar::Bool, Value::UInt(2, 8)), Some(vec![2]));
+        assert_eq!(written(Scalar::Float64, Value::F32(1.5)), Some(1.5_f64.to_le_bytes().to_vec()));
+        for (scalar, value) in [
+            (Scalar::UInt8, Value::Int(-1, 8)),
+            (Scalar::Int8, Value::UInt(128, 8)),
+            (Scalar::UInt8, Value::Bool(true)),
+            (Scalar::Float32, Value::F64(1.5)),
+            (Scalar::Float32, Value::UInt(1, 8)),
+            (Scalar::Float64, Value::Int(1, 8)),
+            (Scalar::Int32, Value::F32(1.0)),
+        ] {
+            assert_eq!(written(scalar, value.clone()), None, "{value:?} as {scalar:?}");
+        }
+    }
+}

@@ -330,3 +330,104 @@ impl Builder {
         layout
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{fixed, named, point, type_of};
+    use super::*;
+
+    #[test]
+    fn an_element_has_a_type_and_a_size() {
+        let (point, named) = (point(), named());
+        let scalar = FieldType::Scalar;
+        let schema = |layout: &Arc<Layout>| FieldType::Struct(Arc::clone(&layout.schema));
+        let (point_type, named_type) = (schema(&point), schema(&named));
+        for (element, one, size, min_size) in [
+            (Element::Scalar(Scalar::Int16), scalar(Scalar::Int16), Some(2), 2),
+            (Element::WideBool, scalar(Scalar::Bool), Some(4), 4),
+            (Element::Time, FieldType::Time, Some(8), 8),
+            (Element::Duration, FieldType::Duration, Some(8), 8),
+            (Element::Text(Encoding::Bytes), FieldType::Text, None, 4),
+            (Element::Struct(point), point_type, Some(6), 6),
+            (Element::Struct(named), named_type, None, 7),
+        ] {
+            assert_eq!((element.size(), element.min_size()), (size, min_size), "{element:?}");
+            assert_eq!(element.field_type(Len::One), one);
+            assert_eq!(element.field_type(Len::Fixed(3)), FieldType::Array(Box::new(one.clone()), 3));
+            for len in [Len::Counted, Len::Field(0)] {
+                assert_eq!(element.field_type(len), FieldType::List(Box::new(one.clone())));
+            }
+        }
+        // Arrays of these are one value.
+        for len in [Len::Fixed(3), Len::Counted, Len::Field(0)] {
+            let types = [Element::Byte, Element::Packed(5), Element::Char].map(|one| one.field_type(len));
+            assert_eq!(types, [FieldType::Bytes, FieldType::Bytes, FieldType::Text]);
+        }
+        let types = [Element::Byte, Element::Packed(5), Element::Char].map(|one| one.field_type(Len::One));
+        assert_eq!(types, [scalar(Scalar::UInt8), FieldType::Bytes, FieldType::Text]);
+        let sizes = [Element::Byte, Element::Packed(5), Element::Char].map(|one| one.size());
+        assert_eq!(sizes, [Some(1), Some(5), Some(1)]);
+    }
+
+    #[test]
+    fn padding_is_before_a_field_or_behind_all() {
+        let layout = point();
+        let places: Vec<_> =
+            layout.fields().map(|(field, slot)| (&*field.name, slot.padding, slot.offset)).collect();
+        assert_eq!(places, [("a", 0, Some(0)), ("b", 1, Some(3))]);
+        assert_eq!((layout.size(), layout.full_size(), layout.min_size()), (Some(4), Some(6), 4));
+        assert_eq!((layout.values(), layout.schema().name.as_str()), (2, "point"));
+        let offsets: Vec<_> = named().slots().iter().map(|slot| slot.offset).collect();
+        assert_eq!((offsets, named().size(), named().full_size()), (vec![Some(0), None], None, None));
+        let outer = type_of(&[("p", Element::Struct(layout), Len::Fixed(2)), ("n", Element::Byte, Len::One)]);
+        assert_eq!((outer.slots()[1].offset, outer.size(), outer.values()), (Some(12), Some(13), 8));
+    }
+
+    #[cfg(feature = "arrow")]
+    #[test]
+    fn columns_know_padding_and_lengths_in_other_fields() {
+        assert_eq!((point().tail(), type_of(&[]).tail()), (2, 0));
+        let number = || Element::Scalar(Scalar::UInt16);
+        assert!(type_of(&[("n", number(), Len::One), ("list", number(), Len::Field(0))]).is_linked());
+        assert!(!point().is_linked());
+    }
+
+    #[test]
+    fn a_declared_structure_has_its_units_and_lengths() {
+        let fields = [
+            DeclaredField::new::<u8>("count", ""),
+            DeclaredField::new::<[u8; 3]>("bytes", "m"),
+            DeclaredField::new::<u8>("more", "").counted_by(0),
+        ];
+        let mut builder = Layout::builder("declared");
+        builder.declared(&fields, |element, len| format!("{element:?} {len:?}"));
+        let layout = builder.finish();
+        let fields: Vec<_> = layout
+            .fields()
+            .map(|(field, slot)| (&*field.name, field.source_type.as_str(), field.unit.as_deref(), slot.len))
+            .collect();
+        let expected = [
+            ("count", "Byte One", None, Len::One),
+            ("bytes", "Byte Fixed(3)", Some("m"), Len::Fixed(3)),
+            ("more", "Byte Field(0)", None, Len::Field(0)),
+        ];
+        assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn units_and_names_are_those_of_the_last_field() {
+        let (mut builder, values) = fixed();
+        builder.unit("m");
+        builder.names(&[(1, "one")]);
+        assert_eq!((builder.find("n"), builder.find("x"), builder.find("none")), (Some(0), Some(11), None));
+        assert_eq!(builder.slots().len(), values.len());
+        assert_eq!((builder.slots()[1].padding, builder.slots()[1].offset), (3, Some(5)));
+        let layout = builder.finish();
+        let last = layout.schema().fields.last().unwrap();
+        assert_eq!((last.unit.as_deref(), last.name_of(1)), (Some("m"), Some("one")));
+        assert_eq!(
+            (layout.schema().fields[0].unit.as_ref(), layout.schema().fields.len()),
+            (None, values.len())
+        );
+    }
+}

@@ -205,7 +205,7 @@ pub fn text(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
 pub(super) fn length(value: &Value) -> u64 {
     match value {
         Value::UInt(n, _) => *n,
-        Value::Int(n, _) => u64::try_from(*n).unwrap_or(u64::MAX >> 8),
+        Value::Int(n, _) => u64::try_from(*n).unwrap_or(u64::MAX),
         _ => 0,
     }
 }
@@ -217,5 +217,94 @@ fn scalars(scalar: Scalar, bytes: &[u8]) -> Vec<Value> {
         Scalar::Float32 => sized(4).filter_map(f32::from_wire).map(Value::F32).collect(),
         Scalar::Float64 => sized(8).filter_map(f64::from_wire).map(Value::F64).collect(),
         _ => sized(scalar.size()).map(|bytes| scalar_value(scalar, bytes)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{fixed, record, type_of, variable};
+    use super::*;
+
+    #[test]
+    fn a_record_has_the_values_that_were_encoded() {
+        let (builder, values) = fixed();
+        let mut types = vec![(Arc::new(builder.finish()), Value::record(values))];
+        types.extend([variable(false), variable(true)]);
+        for (layout, value) in types {
+            let mut bytes = record(&layout, &value);
+            assert_eq!(layout.value(&bytes), Ok((value.clone(), bytes.len())));
+            for len in 0..bytes.len() {
+                assert!(layout.value(&bytes[..len]).is_err(), "{len} of {} bytes", bytes.len());
+            }
+            bytes.push(1);
+            assert_eq!(layout.value(&bytes), Ok((value.clone(), bytes.len() - 1)));
+            for (field, wanted) in layout.schema.fields.iter().zip(0..) {
+                assert_eq!(layout.field_value(wanted, &bytes).as_ref().ok(), value.get(&field.name));
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_little_endian_and_padding_is_left_out() {
+        let mut builder = Layout::builder("t");
+        builder.field("a", Element::Scalar(Scalar::UInt16), Len::One, String::new());
+        builder.padding(2);
+        builder.field("wide", Element::WideBool, Len::One, String::new());
+        builder.field("list", Element::Scalar(Scalar::Int8), Len::Counted, String::new());
+        let layout = builder.finish();
+        let bytes = [1, 2, 9, 9, 0, 0, 1, 0, 2, 0, 0, 0, 255, 3];
+        let list = Value::List(vec![Value::Int(-1, 8), Value::Int(3, 8)]);
+        let value =
+            Value::record([("a", Value::UInt(0x201, 16)), ("wide", Value::Bool(true)), ("list", list)]);
+        assert_eq!(layout.value(&bytes), Ok((value, 14)));
+        let short = |len: usize| layout.value(&bytes[..len]).map_err(|error| error.to_string());
+        assert_eq!(short(7), Err("the payload ends inside the field at byte 4".to_owned()));
+        assert_eq!(layout.value(&bytes[..13]), Err(DecodeError::Short(12)));
+    }
+
+    #[test]
+    fn text_that_is_not_utf_8_is_bytes_or_latin_1() {
+        let bytes = [2, 0, 0, 0, 0xe9, b'x'];
+        let value = |encoding| {
+            let layout = type_of(&[("text", Element::Text(encoding), Len::One)]);
+            layout.field_value(0, &bytes)
+        };
+        assert_eq!(value(Encoding::Bytes), Ok(Value::Bytes(vec![0xe9, b'x'])));
+        assert_eq!(value(Encoding::Latin1), Ok(Value::Text("\u{e9}x".to_owned())));
+        assert_eq!(
+            (text(b"plain", Encoding::Latin1), text(b"plain", Encoding::Bytes)),
+            ("plain".into(), "plain".into())
+        );
+        assert_eq!(text(&[0xe9], Encoding::Latin1), "\u{e9}");
+        assert_eq!(text(&[0xe9], Encoding::Bytes), "\u{fffd}");
+    }
+
+    /// Nothing is reserved for a list that cannot be there.
+    #[test]
+    fn a_list_is_refused_at_its_start_if_its_elements_have_no_space() {
+        let layout = type_of(&[("texts", Element::Text(Encoding::Bytes), Len::Counted)]);
+        let record = |count| [&[count, 0, 0, 0][..], &[0; 8]].concat();
+        assert!(layout.value(&record(2)).is_ok());
+        assert_eq!(layout.value(&record(3)), Err(DecodeError::Short(4)));
+    }
+
+    #[test]
+    fn empty_elements_are_limited() {
+        let empty = type_of(&[]);
+        let layout = type_of(&[("list", Element::Struct(empty), Len::Counted)]);
+        let list = |count: u64| u32::try_from(count).unwrap().to_le_bytes();
+        // Two more for each byte of the record.
+        let most = MAX_VALUES + 8;
+        let Ok((value, 4)) = layout.value(&list(most)) else { panic!("a list of empty elements") };
+        let Some(Value::List(items)) = value.get("list") else { panic!("a list") };
+        assert_eq!(items.len() as u64, most);
+        assert_eq!(layout.value(&list(most + 1)), Err(DecodeError::TooMany(4)));
+    }
+
+    #[test]
+    fn a_length_is_an_integer_that_is_not_negative() {
+        let lengths = [Value::UInt(7, 8), Value::Int(7, 8), Value::F32(7.0), Value::Null].map(|n| length(&n));
+        assert_eq!(lengths, [7, 7, 0, 0]);
+        assert_eq!(length(&Value::Int(-1, 8)), u64::MAX);
     }
 }
