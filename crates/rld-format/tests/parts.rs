@@ -98,22 +98,24 @@ fn notes_about_a_part_have_its_number_and_place() {
     let gap = [damaged.to_bytes(), blocks(9)].concat();
     let first = file(&header(), 0);
     let base = first.len() as u64;
-    let log = join(&[first, gap, file(&header(), 13)], &ReadOptions::default()).expect("parts");
+    let log = join(&[first, gap, file(&header(), 15)], &ReadOptions::default()).expect("parts");
     assert_eq!((log.rows(), log.info().size), (12 * ROWS, 3 * base));
-    assert_eq!(values(&log), (0..80).chain(180..340).collect::<Vec<i64>>());
+    assert_eq!(values(&log), (0..80).chain(180..260).chain(300..380).collect::<Vec<i64>>());
+    let note = |part: u64, row, blocks| {
+        let at = part * base + header().size();
+        let missing = i128::from(blocks) * BLOCK;
+        let text = format!("part {part}: {missing} ns are missing before row {row}, about {blocks} blocks");
+        ("gap", at..at + 32, text)
+    };
     let start = base + header().size();
-    let missing = 5 * BLOCK;
-    assert_eq!(
-        notes(&log),
-        [
-            ("table_from_first", start - 56..start, "part 1: its channel table is invalid".to_owned()),
-            (
-                "gap",
-                start..start + 32,
-                format!("part 1: {missing} ns are missing before row 80, about 5 blocks")
-            ),
-        ]
-    );
+    let table = ("table_from_first", start - 56..start, "part 1: its channel table is invalid".to_owned());
+    assert_eq!(notes(&log), [table, note(1, 80, 5), note(2, 160, 2)]);
+    // The gaps and the rows in total.
+    let missing = Value::Int(i64::try_from(7 * BLOCK).expect("small"), 64);
+    let gaps = Value::record([("count", Value::count(2)), ("missing_ns", missing)]);
+    assert!(log.info().details.iter().any(|detail| detail.key == "gaps" && detail.value == gaps));
+    let topic = &log.topics()[0];
+    assert_eq!((topic.count, topic.bytes, topic.timed), (12 * ROWS, 12 * ROWS * 8, 12 * ROWS));
 }
 
 /// Bits of no channel, in the first file and in the second.
