@@ -467,7 +467,7 @@ mod tests {
     #[test]
     fn blocks_of_the_search_have_numbers() {
         let of_times = |log: &[(u64, BlockTimes)], own, known, before, counted| {
-            let mut follower = Follower { known, before, ..follower(20, counted) };
+            let mut follower = Follower { before, known, ..follower(20, counted) };
             follower.at += before / 20 * BLOCK;
             let log_bytes = bytes(3000, log);
             let (at, times) = log[0];

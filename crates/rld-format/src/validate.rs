@@ -371,7 +371,7 @@ mod tests {
             }
         }
         let mut bits = head(4, 3);
-        bits.channels.insert(0, bits.channels[0].clone());
+        bits.channels.insert(0, bits.channels[0]);
         (bits.channels[0].unit, bits.channels[0].scale) = (U32Le::new(Unit::Binary.code()), I32Le::new(0));
         (bits.lead_in.binary_count, bits.lead_in.header_length) = (U16Le::new(1), U16Le::new(116));
         assert_eq!(in_file(&bits, &log(&bits, 32 + 36, &[(0, 0)])), Ok(false), "it has bits");

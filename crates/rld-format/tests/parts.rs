@@ -59,7 +59,7 @@ fn values(log: &RldReader) -> Vec<i64> {
 
 fn notes(log: &RldReader) -> Vec<(&'static str, std::ops::Range<u64>, String)> {
     let list = log.diagnostics().list().iter();
-    list.map(|note| (note.rule.name, note.range.clone(), note.message.to_string())).collect()
+    list.map(|note| (note.rule.name, note.range.clone(), note.message.clone())).collect()
 }
 
 #[test]
@@ -250,13 +250,13 @@ fn block_times_that_were_not_read_are_those_of_the_rows_before() {
     // What is next to them is read.
     for unread in [(at - 1, at), (at + 32, at + 33)] {
         let log = opened_in_part(&[unread], |files| {
-            files[0][usize::try_from(at).expect("small")..][..32].fill(0x7F)
+            files[0][usize::try_from(at).expect("small")..][..32].fill(0x7F);
         });
         assert_eq!(notes(&log).iter().map(|note| note.0).collect::<Vec<_>>(), ["stamps_implausible"]);
     }
     // In the second file all is read: the same place is damaged there.
     let log = opened_in_part(&[(at, at + 32)], |files| {
-        files[1][usize::try_from(at).expect("small")..][..32].fill(0x7F)
+        files[1][usize::try_from(at).expect("small")..][..32].fill(0x7F);
     });
     assert_eq!(notes(&log).iter().map(|note| note.0).collect::<Vec<_>>(), ["stamps_implausible"]);
 }

@@ -243,8 +243,9 @@ impl Scanner {
         self.done = true;
         if let Some(Behind { mark, end, messages }) = self.behind.filter(|behind| behind.messages > 0) {
             self.diagnostics.push(&rules::MESSAGES_BEHIND_END, mark..end, || {
-                let are = if messages == 1 { "message is" } else { "messages are" };
-                format!("{messages} after an end mark {are} left out; `rovelog recover` keeps them")
+                let (are, them) = if messages == 1 { ("is", "it") } else { ("are", "them") };
+                let messages = count(messages, "message");
+                format!("{messages} after an end mark {are} left out; `rovelog recover` keeps {them}")
             });
             self.diagnostics.count_left_out(messages);
         }

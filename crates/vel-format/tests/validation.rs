@@ -186,8 +186,8 @@ fn messages_after_an_end_mark_are_believed_like_others() {
     let start = written(&[]).len();
     let of = |message| written(&[message])[start + 8..].to_vec();
     let found = |more: &[u8]| notes(&[&first[..], more].concat());
-    let one = "1 after an end mark message is left out; `rovelog recover` keeps them";
-    let two = "2 after an end mark messages are left out; `rovelog recover` keeps them";
+    let one = "1 message after an end mark is left out; `rovelog recover` keeps it";
+    let two = "2 messages after an end mark are left out; `rovelog recover` keeps them";
     let (known, other) = (of(speed(3.0)), of(unknown(0xABC)));
     let noise = [7; 40];
     let end = at + known.len() as u64;
