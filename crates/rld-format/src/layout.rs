@@ -16,7 +16,7 @@ pub struct Slot {
 }
 
 /// Positions of rows in a file and of values in a row. "Data Block Offsets"
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// Offset of the first block.
     pub header: u64,
@@ -101,7 +101,7 @@ impl Layout {
     /// Returns the number of complete rows in a body of `len` bytes. A block whose times are cut
     /// has none.
     pub fn rows_in(&self, len: u64) -> u64 {
-        if self.block_rows == 0 || self.row == 0 {
+        if self.row == 0 {
             return 0;
         }
         let (full, tail) = (len / self.block, len % self.block);
@@ -174,7 +174,11 @@ pub(crate) fn values(rows: &[u8], row: usize, slot: Slot) -> impl Iterator<Item 
 
 #[cfg(test)]
 mod tests {
+    use rovelog_core::wire::{U32Le, U64Le};
+
     use super::*;
+    use crate::unit::Unit;
+    use crate::writer::{ChannelSpec, LogSpec};
 
     #[test]
     fn values_of_every_size_are_sign_extended() {
@@ -196,5 +200,27 @@ mod tests {
             assert_eq!(layout.rows_in(body + 3), rows);
         }
         assert_eq!(layout.row_at(4), 100 + 44 + 32 + 4);
+        // Without channels, or with blocks of no rows.
+        assert_eq!(Layout { row: 0, block: 32, ..layout.clone() }.rows_in(100), 0);
+        assert_eq!(Layout { block_rows: 0, block: 32, ..layout }.rows_in(100), 0);
+    }
+
+    /// A header that counts neither rows nor blocks needs no place for them.
+    #[test]
+    fn rows_that_are_counted_need_channels_and_blocks_that_hold_them() {
+        let of = |channels: usize, block_rows: u32, rows: u64, blocks: u32| {
+            let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8); channels];
+            let mut header = LogSpec { channels, ..LogSpec::new(1000) }.header().unwrap();
+            header.lead_in.data_block_size = U32Le::new(block_rows);
+            (header.lead_in.sample_count, header.lead_in.data_block_count) =
+                (U64Le::new(rows), U32Le::new(blocks));
+            Layout::of(&header, header.size(), false).err()
+        };
+        for (rows, blocks) in [(10, 1), (1, 0), (0, 1)] {
+            assert_eq!(of(1, 10, rows, blocks), None);
+            assert_eq!(of(1, 0, rows, blocks).as_deref(), Some("blocks of 0 rows"));
+            assert_eq!(of(0, 10, rows, blocks).as_deref(), Some("rows without channels"));
+        }
+        assert_eq!((of(1, 0, 0, 0), of(0, 10, 0, 0)), (None, None));
     }
 }

@@ -149,6 +149,7 @@ pub mod csv;
 pub mod diagnostics;
 mod edit;
 mod error;
+mod header;
 pub mod layout;
 mod names;
 mod partial;

@@ -35,7 +35,7 @@ pub(crate) fn validated_part(bytes: &[u8], first: &Validated) -> Result<Validate
     let own = validated(bytes).map_err(|_| "it does not open")?;
     let (a, b) = (&first.header.lead_in, &own.header.lead_in);
     let differs = [
-        (a.magic != b.magic || a.file_version != b.file_version, "another version"),
+        (a.file_version != b.file_version, "another version"),
         (a.data_block_size != b.data_block_size, "blocks of another size"),
         (a.sample_rate != b.sample_rate, "another rate"),
         (a.mac != b.mac, "another device"),
@@ -224,9 +224,8 @@ impl Opening {
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
             own.layout.clone_from(&self.validated.layout);
         }
-        let header = if number == 0 { self.validated.header.clone() } else { own.header.clone() };
         let first = self.rows;
-        let part = Part { bytes, base, header, row: first, rows: 0, left_out: 0 };
+        let part = Part { bytes, base, header: own.header.clone(), row: first, rows: 0, left_out: 0 };
         let last = self.blocks_of(&part, number, &own);
         let behind = if own.further == 0 { own.behind(&part.bytes, &last) } else { 0 };
         let extent = own.extent(len, &last, behind);
@@ -267,13 +266,14 @@ impl Opening {
                     self.tracker.leave_out();
                     let diagnostics = &mut self.diagnostics;
                     self.watch.pass(noting(diagnostics, number));
-                    self.segments.extend(Some(segment).filter(|segment| segment.rows > 0));
+                    self.segments.push(segment);
                     segment = Segment { at: blocks.range.end, row: self.rows, rows: 0, ..segment };
                 }
                 Step::End => break,
             }
         }
-        self.segments.extend(Some(segment).filter(|segment| segment.rows > 0));
+        self.segments.push(segment);
+        self.segments.retain(|segment| segment.rows > 0);
         follower.aligned()
     }
 

@@ -3,7 +3,7 @@
 //! Pure functions: from bytes to a result or "need more". The reader, the stream and recovery share
 //! them.
 
-use rovelog_core::text::{count, up_to_nul};
+use rovelog_core::text::count;
 use std::ops::Range;
 
 use rovelog_core::Rule;
@@ -13,12 +13,10 @@ use zerocopy::FromBytes;
 use crate::clock;
 use crate::diagnostics as rules;
 use crate::error::RldError;
+use crate::header;
 use crate::layout::{Aligned, Layout, times_at};
-use crate::schema::{Channel, Notes, channels, is_plausible};
-use crate::wire::{BLOCK_TIMES_LEN, CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
-
-/// Maximum length of a header: 131 070 channels and a comment.
-const HEADER_MAX: u64 = 4 << 20;
+use crate::schema::{Channel, Notes, channels};
+use crate::wire::{BLOCK_TIMES_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
 /// Bytes that a stream can buffer to find out whether rows have an extra word.
 const LOOK_AHEAD: u64 = 1 << 20;
@@ -65,14 +63,13 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
         };
     };
     let version = version(lead_in)?;
-    let header = match header(head, len, lead_in, version)? {
+    let header = match header::read(head, len, lead_in, version)? {
         Ok(header) => header,
         Err(need) => return Ok(Err(need)),
     };
     let mut notes = header.notes;
     let (plausible, header) = (header.plausible, header.header);
     let end = header.size();
-    header_notes(&header, version, &mut notes);
     let channels = channels(&header, version, LEAD_IN_LEN + header.comment.len() as u64, &mut notes);
     let declared = declared(lead_in, &mut notes);
     let extra = if may_have_extra_word(lead_in, version) {
@@ -104,126 +101,6 @@ fn version(lead_in: &LeadIn) -> Result<&'static Version, RldError> {
     })
 }
 
-/// An interpretation of a header.
-struct Understood {
-    header: Header,
-    plausible: bool,
-    notes: Notes,
-}
-
-/// Returns the header by the first hypothesis that gives a plausible table: as stored, by the
-/// header length, or with a comment and header length that are four bytes too large. The header as
-/// stored wins ties.
-fn header(
-    head: &[u8],
-    len: Option<u64>,
-    lead_in: &LeadIn,
-    version: &Version,
-) -> Result<Result<Understood, NeedMore>, RldError> {
-    let stated = lead_in.comment_length.get();
-    let size = lead_in.header_size();
-    let table = LEAD_IN_LEN + CHANNEL_LEN * lead_in.channels();
-    let field = u64::from(lead_in.header_length.get());
-    let by_field =
-        field.checked_sub(table).and_then(|len| u32::try_from(len).ok()).filter(|len| *len != stated);
-    let fits = |size: u64| size <= HEADER_MAX && len.is_none_or(|len| size <= len);
-    // The bytes that the longest interpretation needs.
-    let longest =
-        [Some(size), by_field.map(|_| field)].into_iter().flatten().filter(|size| fits(*size)).max();
-    let Some(longest) = longest else {
-        return Err(match len {
-            Some(len) if size <= HEADER_MAX => RldError::HeaderCut { len, header: size },
-            _ => RldError::HeaderTooLarge { header: size, max: HEADER_MAX },
-        });
-    };
-    if (head.len() as u64) < longest && len.is_none() {
-        return Ok(Err(NeedMore(longest)));
-    }
-    let binary = usize::from(lead_in.binary_count.get());
-    let wrapped = field != size && field == size % (1 << 16);
-    // The writer's bug, in a header that can also have a damaged length.
-    let excess = |len: u32| len.checked_sub(4).filter(|_| version.number == 3);
-    let (by_field_excess, stated_excess) = (by_field.and_then(excess), excess(stated));
-    let readings = [
-        (None, fits(size)),
-        (by_field, by_field.is_some() && fits(field)),
-        (by_field_excess, by_field_excess.is_some() && fits(field)),
-        (stated_excess, stated_excess.is_some() && fits(size)),
-    ];
-    let mut first = None;
-    for (reading, (comment_len, possible)) in readings.into_iter().enumerate() {
-        if !possible {
-            continue;
-        }
-        let Ok(header) = Header::from_bytes(head, comment_len) else { continue };
-        let plausible = is_plausible(&header.channels, binary, version);
-        if plausible || first.is_none() {
-            let found = (reading, Understood { header, plausible, notes: Notes::new() });
-            if plausible {
-                first = Some(found);
-                break;
-            }
-            first = Some(found);
-        }
-    }
-    let Some((reading, mut understood)) = first else {
-        return Err(RldError::HeaderCut { len: len.unwrap_or(head.len() as u64), header: size });
-    };
-    let notes = &mut understood.notes;
-    match reading {
-        0 if wrapped => notes.push((
-            &rules::HEADER_LENGTH,
-            6..8,
-            format!("a header of {size} bytes contradicts its length field, {field}"),
-        )),
-        0 if field != size => {
-            let text = format!("the length field is {field}, but comment and channels take {size}");
-            notes.push((&rules::HEADER_LENGTH, 6..8, text));
-        }
-        1 => {
-            let text = format!(
-                "a comment of {} contradicts a header of {field}, which is used",
-                count(stated, "byte")
-            );
-            notes.push((&rules::HEADER_LENGTH, 0x30..0x34, text));
-        }
-        2 | 3 => notes.push((
-            &rules::COMMENT_EXCESS,
-            0x30..0x34,
-            format!("the comment has {}, not {stated}", count(understood.header.comment.len(), "byte")),
-        )),
-        _ => {}
-    }
-    if !understood.plausible {
-        let table = LEAD_IN_LEN + understood.header.comment.len() as u64;
-        let text = "invalid names, units, scales or links".to_owned();
-        understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.size(), text));
-    }
-    Ok(Ok(understood))
-}
-
-fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
-    let end = header.size();
-    if !end.is_multiple_of(4) {
-        let text = format!("the header has {end} bytes, which is not a multiple of 4: blocks are unaligned");
-        notes.push((&rules::UNALIGNED_HEADER, 6..8, text));
-    }
-    let comment = &header.comment;
-    let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
-    let text = up_to_nul(comment);
-    if version.comment_has_nul && !comment.is_empty() && text.len() == comment.len() {
-        notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), count(comment.len(), "byte")));
-    }
-    if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
-        notes.push((&rules::COMMENT_NOT_ASCII, range, "non-printable or non-ASCII bytes".to_owned()));
-    }
-    let rate = header.lead_in.sample_rate.get();
-    if (1..1000).contains(&rate) && header.lead_in.data_block_size.get() != 1 {
-        let text = format!("{} per second: means or single samples", count(rate, "row"));
-        notes.push((&rules::AVERAGED, 0x18..0x1a, text));
-    }
-}
-
 /// Returns the number of rows by the lead-in; `None` if its counts contradict each other.
 fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
     let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
@@ -239,7 +116,7 @@ fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
 /// Returns whether a release from 2.0.0-beta1 to 2.0.1 can have written the file: they wrote a word
 /// of binary values even without binary channels.
 pub(crate) fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
-    version.number == 4 && lead_in.binary_count.get() == 0 && lead_in.analog_count.get() > 0
+    version.number == 4 && lead_in.binary_count.get() == 0
 }
 
 /// Returns whether rows with an extra word match the times of the second block (the size, if there
@@ -253,7 +130,7 @@ fn has_extra_word(
     let end = header.size();
     let layouts = [false, true].map(|extra| Layout::of(header, end, extra).ok());
     let [Some(plain), Some(extra)] = layouts else { return Ok(false) };
-    if declared == Some(0) || plain.block_rows == 0 {
+    if declared == Some(0) {
         return Ok(false);
     }
     let until = end + extra.block + BLOCK_TIMES_LEN;
@@ -350,7 +227,7 @@ impl Validated {
         let used = u64::try_from(body_of(rows)).unwrap_or(body).min(body);
         let mut rest = end + used..len;
         let mut left_out = 0;
-        if behind > 0 && rows == to_read.unwrap_or(0) {
+        if behind > 0 {
             let body = u64::try_from(body_of(rows + behind)).unwrap_or(body).min(body);
             let text = format!(
                 "{} not counted by the header: left out; `rovelog recover` keeps them",
@@ -389,37 +266,222 @@ impl Validated {
 
 #[cfg(test)]
 mod tests {
+    use rovelog_core::wire::{I32Le, U16Le, U32Le, U64Le};
+    use zerocopy::IntoBytes as _;
+
     use super::*;
     use crate::unit::Unit;
+    use crate::wire::BlockTimes;
     use crate::writer::{ChannelSpec, LogSpec, set_counts};
 
-    /// Validates a file of `len` bytes whose header counts 3 GB.
-    fn extent(version: u16, len: u64) -> Extent {
-        let mut spec = LogSpec::new(64_000);
-        (spec.version, spec.block_rows) = (version, 64_000);
-        spec.channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
-        let mut header = spec.header().unwrap();
-        set_counts(&mut header, 750_000_000).unwrap();
-        let file = validate(&header.to_bytes(), Some(len)).unwrap().unwrap();
-        file.extent(len, &Aligned::from(file.header.size()), 0)
+    /// Nanoseconds of a block of 20 rows at 1 kSPS.
+    const PERIOD: i128 = 20 * 1_003_520;
+
+    /// Returns the header of a log with one value in a row and 20 rows in a block.
+    fn head(version: u16, rows: u64) -> Header {
+        let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
+        let mut header =
+            LogSpec { version, block_rows: 20, channels, ..LogSpec::new(1000) }.header().unwrap();
+        set_counts(&mut header, rows).unwrap();
+        header
     }
 
-    fn names(extent: &Extent) -> Vec<&str> {
-        extent.notes.iter().map(|note| note.0.name).collect()
+    fn of_header(header: &Header) -> Validated {
+        let bytes = header.to_bytes();
+        validate(&bytes, Some(bytes.len() as u64)).unwrap().unwrap()
+    }
+
+    fn named(notes: &Notes) -> Vec<(&str, Range<u64>)> {
+        notes.iter().map(|(rule, range, _)| (rule.name, range.clone())).collect()
+    }
+
+    fn texts(notes: &Notes) -> Vec<&str> {
+        notes.iter().map(|(_, _, text)| &**text).collect()
+    }
+
+    /// Returns the header and noise behind it, with times at these distances from it.
+    fn log(header: &Header, len: usize, times: &[(usize, i128)]) -> Vec<u8> {
+        let mut bytes = header.to_bytes();
+        let start = bytes.len();
+        bytes.resize(start + len, 0x7F);
+        for (at, time) in times {
+            let times = BlockTimes::new(1_700_000_000_000_000_000 + time, 1_000 + time).unwrap();
+            bytes[start + at..][..32].copy_from_slice(times.as_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_cut_lead_in_is_told_from_other_files() {
+        for head in [&b""[..], b"%R", b"%RLD", b"BLR%\x01"] {
+            let of_file = validate(head, Some(5));
+            assert!(matches!(of_file, Err(RldError::HeaderCut { len: 5, header: LEAD_IN_LEN })), "{head:?}");
+            assert!(matches!(validate(head, None), Ok(Err(NeedMore(LEAD_IN_LEN)))), "{head:?}");
+        }
+        for head in [&b"%RLC"[..], b"RLD%", b"ULog\x01"] {
+            assert!(matches!(validate(head, Some(5)), Err(RldError::NotRld)), "{head:?}");
+            assert!(matches!(validate(head, None), Err(RldError::NotRld)), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn counts_of_rows_and_blocks_must_agree() {
+        for (rows, blocks, size, want) in [
+            (0, 0, 0, Some(0)),
+            (1, 0, 0, None),
+            (0, 1, 0, None),
+            (10, 2, 5, Some(10)),
+            (11, 2, 5, None),
+            (11, 3, 5, Some(11)),
+        ] {
+            let mut lead_in = head(4, 0).lead_in;
+            (lead_in.sample_count, lead_in.data_block_count) = (U64Le::new(rows), U32Le::new(blocks));
+            lead_in.data_block_size = U32Le::new(size);
+            let mut notes = Notes::new();
+            assert_eq!(declared(&lead_in, &mut notes), want, "{rows} in {blocks} of {size}");
+            assert_eq!(notes.is_empty(), want.is_some());
+        }
+    }
+
+    #[test]
+    fn rows_need_a_rate_for_their_times() {
+        let notes = |rate: u16, rows| {
+            let mut header = head(4, rows);
+            header.lead_in.sample_rate = U16Le::new(rate);
+            texts(&of_header(&header).notes).join("; ")
+        };
+        assert_eq!((&*notes(0, 20), &*notes(0, 0), &*notes(1000, 20)), ("the rate is 0", "", ""));
+    }
+
+    #[test]
+    fn the_extra_word_of_2_0_is_told_by_times_or_size() {
+        let is_extra = |header: &Header, bytes: &[u8], len| {
+            let found = validate(bytes, len).unwrap().map(|found| found.notes);
+            found.map(|notes| named(&notes).contains(&("extra_word", header.size()..header.size())))
+        };
+        let in_file = |header: &Header, bytes: &[u8]| is_extra(header, bytes, Some(bytes.len() as u64));
+        // One block: the size.
+        for rows in [3, 20] {
+            for (version, body, extra) in
+                [(4, rows * 8, true), (4, rows * 4, false), (4, rows * 8 + 1, false), (3, rows * 8, false)]
+            {
+                let header = head(version, rows as u64);
+                let found = in_file(&header, &log(&header, 32 + body, &[(0, 0)]));
+                assert_eq!(found, Ok(extra), "version {version}, {rows} rows in {body} bytes");
+            }
+        }
+        let mut bits = head(4, 3);
+        bits.channels.insert(0, bits.channels[0]);
+        (bits.channels[0].unit, bits.channels[0].scale) = (U32Le::new(Unit::Binary.code()), I32Le::new(0));
+        (bits.lead_in.binary_count, bits.lead_in.header_length) = (U16Le::new(1), U16Le::new(116));
+        assert_eq!(in_file(&bits, &log(&bits, 32 + 36, &[(0, 0)])), Ok(false), "it has bits");
+        // Two blocks: the times of the second, as soon as they are read.
+        let header = head(4, 40);
+        let extra = log(&header, 192 + 32, &[(0, 0), (192, PERIOD)]);
+        assert_eq!((in_file(&header, &extra), is_extra(&header, &extra, None)), (Ok(true), Ok(true)));
+        let need = Err(NeedMore(extra.len() as u64));
+        assert_eq!(is_extra(&header, &extra[..extra.len() - 1], None), need);
+        let longer = log(&header, 192 + 40, &[(0, 0), (192, PERIOD)]);
+        assert_eq!(in_file(&header, &longer), Ok(true));
+        let both = log(&header, 192 + 40, &[(0, 0), (112, PERIOD), (192, PERIOD)]);
+        let neither = log(&header, 192 + 40, &[(0, 0)]);
+        assert_eq!((in_file(&header, &both), in_file(&header, &neither)), (Ok(false), Ok(false)));
+    }
+
+    #[test]
+    fn blocks_behind_the_counted_ones_follow_them() {
+        let behind = |rows, len, times: &[(usize, i128)], last: Option<Aligned>| {
+            let header = head(4, rows);
+            let validated = of_header(&header);
+            validated.behind(&log(&header, len, times), &last.unwrap_or(Aligned::from(header.size())))
+        };
+        let three = [(0, 0), (112, PERIOD), (224, 2 * PERIOD)];
+        assert_eq!(behind(20, 3 * 112, &three, None), 40);
+        assert_eq!(behind(20, 2 * 112 + 32 + 11, &three, None), 22);
+        assert_eq!(behind(20, 2 * 112 + 32, &three, None), 20);
+        assert_eq!(behind(20, 3 * 112, &three[..2], None), 20, "no times");
+        assert_eq!(behind(20, 2 * 112, &[(0, PERIOD), (112, 0)], None), 0, "an earlier block");
+        assert_eq!(behind(20, 3 * 112, &[(0, 0), (112, PERIOD), (224, 0)], None), 20);
+        assert_eq!(behind(25, 3 * 112, &three, None), 0, "the last block that is counted is not full");
+        // No block before them is known.
+        assert_eq!(behind(0, 112, &three[..1], None), 20);
+        let last = Aligned { at: 88 + 112, before: 20, left_out: 20 };
+        assert_eq!(behind(20, 2 * 112, &three[1..2], Some(last)), 20);
+    }
+
+    #[test]
+    fn without_rows_nothing_is_counted() {
+        let of = |channels: usize, block_rows: u32, rows: u64| {
+            let mut header = head(4, 0);
+            header.channels.truncate(channels);
+            header.lead_in.analog_count = U16Le::new(u16::try_from(channels).unwrap());
+            header.lead_in.header_length = U16Le::new(u16::try_from(header.size()).unwrap());
+            header.lead_in.data_block_size = U32Le::new(block_rows);
+            header.lead_in.sample_count = U64Le::new(rows);
+            let validated = of_header(&header);
+            assert!(validated.counted().is_none());
+            let end = header.size();
+            let extent = |len| {
+                let extent = validated.extent(end + len, &Aligned::from(end), 0);
+                assert_eq!((extent.rows, extent.missing, extent.left_out), (0, 0, 0));
+                let notes = extent
+                    .notes
+                    .into_iter()
+                    .map(|(rule, range, text)| (rule.name, range.start - end..range.end - end, text));
+                notes.collect::<Vec<_>>()
+            };
+            assert_eq!(extent(0), []);
+            extent(40)
+        };
+        let trailing = [("trailing_bytes", 0..40, "bytes after a header without blocks".to_owned())];
+        assert_eq!((of(0, 5, 0), of(1, 0, 0)), (trailing.to_vec(), trailing.to_vec()));
+        assert_eq!(of(1, 0, 3), [("no_layout", 0..40, "blocks of 0 rows".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_not_read_has_its_bytes() {
+        let extent = |rows, len, behind| {
+            let header = head(4, rows);
+            let end = header.size();
+            let extent = of_header(&header).extent(end + len, &Aligned::from(end), behind);
+            let notes = extent
+                .notes
+                .into_iter()
+                .map(|(rule, range, text)| (rule.name, range.start - end..range.end - end, text));
+            (extent.rows, extent.missing, extent.left_out, notes.collect::<Vec<_>>())
+        };
+        let cut = "3 bytes of what would be row 2; the header counts 20 rows, 2 in the file".to_owned();
+        assert_eq!(extent(20, 43, 0), (2, 18, 0, vec![("cut", 40..43, cut)]));
+        let behind = "30 rows not counted by the header: left out; `rovelog recover` keeps them".to_owned();
+        let rest = ("trailing_bytes", 296..299, "3 bytes after the last row".to_owned());
+        assert_eq!(extent(20, 299, 30), (20, 0, 30, vec![("header_behind", 112..296, behind), rest.clone()]));
+        assert_eq!(extent(50, 299, 0), (50, 0, 0, vec![rest]));
+    }
+
+    /// Validates a file of `len` bytes whose header counts so many rows, in blocks of 256 032 bytes.
+    fn limited(version: u16, rows: u64, len: u64) -> Extent {
+        let mut header = head(version, 0);
+        header.lead_in.data_block_size = U32Le::new(64_000);
+        header.lead_in.sample_rate = U16Le::new(64_000);
+        set_counts(&mut header, rows).unwrap();
+        of_header(&header).extent(len, &Aligned::from(header.size()), 0)
     }
 
     #[test]
     fn files_limited_to_2_gib_are_read_by_their_size() {
-        let len = (1 << 31) - 1;
-        let limited = extent(3, len);
-        assert_eq!(names(&limited), ["cut", "stopped_at_2_gib"]);
-        // 8387 full blocks of 256 032 bytes, and the rest.
+        let names = |extent: &Extent| extent.notes.iter().map(|note| note.0.name).collect::<Vec<_>>();
+        // A header that counts 3 GB.
+        let (rows, len) = (750_000_000, (1 << 31) - 1);
+        let file = limited(3, rows, len);
+        assert_eq!(names(&file), ["cut", "stopped_at_2_gib"]);
+        // 8387 full blocks, and the rest.
         let body = len - (56 + 4 + 28);
         let (full, rest) = (body / 256_032, body % 256_032);
-        assert_eq!(limited.rows, full * 64_000 + (rest - 32) / 4);
-        assert_eq!(limited.missing, 750_000_000 - limited.rows);
-        // Files of other software, and files cut elsewhere, are only cut.
-        assert_eq!(names(&extent(4, len)), ["cut"]);
-        assert_eq!(names(&extent(3, len - 300_001)), ["cut"]);
+        assert_eq!(file.rows, full * 64_000 + (rest - 32) / 4);
+        assert_eq!(file.missing, rows - file.rows);
+        // Files of other software, files cut elsewhere, and those that are whole.
+        assert_eq!(names(&limited(4, rows, len)), ["cut"]);
+        assert_eq!(names(&limited(3, rows, len - 300_001)), ["cut"]);
+        assert_eq!(names(&limited(3, 8387 * 64_000, 88 + 8387 * 256_032)), [""; 0]);
     }
 }

@@ -109,7 +109,7 @@ fn read(bytes: &Bytes, known: &Known, what: &str) -> Found {
     // Recovery loses the same bytes, and its log is undamaged.
     let mut out = Vec::new();
     let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory");
-    assert_eq!((report.records, report.lost_bytes()), (log.rows(), lost.bytes), "{what}");
+    assert_eq!((report.records, &report.lost), (log.rows(), &lost.ranges), "{what}");
     let again = open(&out.into());
     assert_eq!((again.info().state, again.rows()), (State::Complete, log.rows()), "{what}");
     for (a, b) in again.records_in_file_order().zip(log.records_in_file_order()) {

@@ -371,12 +371,39 @@ mod tests {
             ("message LaserCloudM 1\nmessage CloudLaserM 1", 2),
             ("message VelodyneGridMapM 100\nint x", 1),
             ("message Stra\u{df}eM 1", 1),
+            ("message A 1\nfloat x-y", 2),
+            ("message A 1\nfloat [3]", 2),
+            ("message A 1\nfloat x[65536]", 2),
         ] {
             match Types::parse(text) {
                 Err(VelError::BadDeclaration { line: got, .. }) => assert_eq!(got, line, "{text}"),
                 other => panic!("{text}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn names_have_underscores_and_lengths_16_bits() {
+        let types = Types::parse("message A_B 1\nfloat x_1[65535]").unwrap();
+        assert_eq!(types.declared()[0].layout().schema().fields[0].name.as_ref(), "x_1");
+    }
+
+    #[test]
+    fn declarations_are_read_up_to_their_limit() {
+        let limit = usize::try_from(FILE_LIMIT).unwrap();
+        let text = |len: usize| {
+            let end = "\nmessage A 1\nfloat x\n";
+            format!("{}{end}", "#".repeat(len - end.len()))
+        };
+        let types = Types::read(text(limit).as_bytes()).unwrap();
+        assert_eq!((types.declared().len(), types.declarations()), (1, &*text(limit)));
+        match Types::read(text(limit + 1).as_bytes()) {
+            Err(VelError::BadDeclaration { line, why }) => {
+                assert_eq!((line, &*why), (3, "declarations exceed 1 MiB"));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(Types::default().declarations(), "");
     }
 
     /// A count that would need more memory than there is allocates nothing.

@@ -153,7 +153,7 @@ impl Scan for Scanner {
                 false
             }
         };
-        self.damage = Some(Damage { start: at, next: at + 1, cut });
+        self.damage = Some(Damage { start: at, next: at, cut });
         self.search(window)
     }
 
@@ -208,7 +208,7 @@ impl Scanner {
                 format!("file version {major}.{minor} is read as version 1.1")
             });
         }
-        if self.rule == SizeRule::DataOnly && self.start.evidence.scanned > 0 {
+        if self.rule == SizeRule::DataOnly {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
             self.diagnostics.push(&rules::DATA_ONLY_SIZES, at..at + 4, || {
                 format!(
@@ -243,8 +243,9 @@ impl Scanner {
         self.done = true;
         if let Some(Behind { mark, end, messages }) = self.behind.filter(|behind| behind.messages > 0) {
             self.diagnostics.push(&rules::MESSAGES_BEHIND_END, mark..end, || {
-                let are = if messages == 1 { "message is" } else { "messages are" };
-                format!("{messages} after an end mark {are} left out; `rovelog recover` keeps them")
+                let (are, them) = if messages == 1 { ("is", "it") } else { ("are", "them") };
+                let messages = count(messages, "message");
+                format!("{messages} after an end mark {are} left out; `rovelog recover` keeps {them}")
             });
             self.diagnostics.count_left_out(messages);
         }
@@ -300,7 +301,7 @@ impl Scanner {
     /// leaves them out; otherwise the log ends. An end mark and noise before a message are a
     /// damaged message.
     fn pass_tail(&mut self, window: Window<'_>, tail: Tail) -> Result<Step, NeedMore> {
-        let Tail { mark, next, noise } = tail;
+        let Tail { mark, mut next, noise } = tail;
         let start = mark + 4;
         if noise {
             let end = window.end();
@@ -314,7 +315,6 @@ impl Scanner {
             (self.at, self.tail) = (start, None);
             return Ok(Step::Terminator { at: mark });
         }
-        let mut next = next.max(start + 1);
         let found = self.validator(window).scan(&mut next, u64::MAX);
         self.tail = Some(Tail { next, ..tail });
         if let Some(found) = found? {
@@ -399,4 +399,65 @@ pub(crate) fn view(window: Window<'_>, at: u64, end: u64, nanos: i64) -> Message
     let bytes = window.slice(at, end).ok().flatten().expect("the scanner has read these bytes");
     let (header, data) = MessageHeader::ref_from_prefix(bytes).expect("a whole header");
     Message { offset: at, header, nanos, data }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locate::MAX_ENTRIES;
+    use crate::writer::{NewMessage, WriteOptions, write_log};
+
+    /// Returns a log of two messages, and the offset of the first one.
+    fn log() -> (Vec<u8>, u64) {
+        let speed = |millis| NewMessage::raw(0x0001_4043, 100, millis, vec![0; 28]);
+        let mut out = Vec::new();
+        write_log(&[speed(1.0), speed(2.0)], &WriteOptions::default(), &mut out).unwrap();
+        let first = out.len() as u64 - 2 * (HEADER_LEN + 28);
+        (out, first)
+    }
+
+    fn started(bytes: &[u8]) -> Scanner {
+        Scanner::start(Window::whole(bytes), &Rules::default()).unwrap()
+    }
+
+    /// Returns the window of a pipe that goes on.
+    fn part(bytes: &[u8]) -> Window<'_> {
+        Window { eof: false, ..Window::whole(bytes) }
+    }
+
+    #[test]
+    fn a_pipe_keeps_only_what_is_still_searched() {
+        let (mut bytes, first) = log();
+        let end = bytes.len() as u64;
+        for mark in [&[][..], &[0xFF; 4]] {
+            bytes.truncate(usize::try_from(end).unwrap());
+            bytes.extend(mark);
+            bytes.extend([7; 300]);
+            let mut scanner = started(&bytes);
+            assert_eq!(scanner.needed_from(), first);
+            for at in [first, first + HEADER_LEN + 28] {
+                assert!(matches!(scanner.step(part(&bytes)), Ok(Step::Message { at: got, .. }) if got == at));
+            }
+            assert_eq!(scanner.needed_from(), end);
+            assert!(scanner.step(part(&bytes)).is_err(), "a message may follow");
+            assert_eq!(scanner.needed_from(), bytes.len() as u64 - 4, "with mark {mark:?}");
+        }
+    }
+
+    /// An index is not waited for if it has more entries than any log.
+    #[test]
+    fn an_index_of_a_joined_log_has_a_limit() {
+        let (mut bytes, _) = log();
+        let scanner = started(&bytes);
+        let at = bytes.len() as u64;
+        let mut joined = |count: u64| {
+            bytes.truncate(usize::try_from(at).unwrap());
+            bytes.extend_from_slice(&MAGIC);
+            bytes.extend([1, 0, 1, 0]);
+            bytes.extend(u32::try_from(count).unwrap().to_le_bytes());
+            scanner.joined(part(&bytes), at)
+        };
+        assert_eq!(joined(MAX_ENTRIES), Err(NeedMore(at + INDEX_AT + 8 * MAX_ENTRIES)));
+        assert_eq!((joined(MAX_ENTRIES + 1), joined(MAX_ENTRIES + 9)), (Ok(None), Ok(None)));
+    }
 }

@@ -186,7 +186,7 @@ pub(crate) fn size_rule(
         for candidate in all.iter_mut().filter(|candidate| candidate.alive) {
             let validator = Validator { window, rule: candidate.evidence.rule, types, seen };
             if !window.has(candidate.at)? || validator.is_terminator(candidate.at)? {
-                (candidate.alive, candidate.evidence.ends) = (false, candidate.evidence.scanned > 0);
+                (candidate.alive, candidate.evidence.ends) = (false, true);
                 continue;
             }
             let Look::Whole { end, header, data } = validator.look(candidate.at)? else {

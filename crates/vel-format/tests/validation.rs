@@ -5,9 +5,10 @@ mod support;
 
 use std::ops::Range;
 
-use rovelog_core::{LogReader as _, Severity};
+use rovelog_core::partial::Unread;
+use rovelog_core::{LogReader as _, ReadOptions, Severity};
 use support::open;
-use vel_format::{NewMessage, WriteOptions, write_log};
+use vel_format::{NewMessage, SizeRule, VelReader, WriteOptions, write_log};
 
 /// A message whose content confirms its size.
 fn speed(millis: f64) -> NewMessage<'static> {
@@ -67,4 +68,158 @@ fn a_joined_log_may_be_damaged_behind_its_first_message() {
     let note = log.diagnostics().list().iter().find(|note| note.rule.name == "joined").expect("a note");
     assert_eq!(note.range.start, joined as u64);
     assert_eq!((log.info().records, &log.info().lost.ranges[..]), (3, &[noise..end][..]));
+}
+
+/// What is noted of a log: rule, bytes, text.
+fn notes(bytes: &[u8]) -> Vec<(&'static str, Range<u64>, String)> {
+    let log = open(&bytes.to_vec().into());
+    let notes = log.diagnostics().list().iter();
+    notes.map(|note| (note.rule.name, note.range.clone(), note.message.clone())).collect()
+}
+
+#[test]
+fn notes_say_what_is_wrong_with_a_message_and_where() {
+    let two = [speed(1.0), speed(2.0)];
+    let at = written(&two).len() as u64;
+    let after = |message: NewMessage<'static>| {
+        // Another one follows, so that it is valid.
+        let bytes = written(&[&two[..], &[message.clone(), speed(3.0)]].concat());
+        let mut found = notes(&bytes);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let (rule, range, text) = found.remove(0);
+        (rule, range.start - at..range.end - at, text)
+    };
+    let obd = |data: usize, millis: f64| NewMessage::raw(0x0001_4043, 100, millis, vec![0; data]);
+    let note = |rule: &'static str, range: Range<u64>, text: &str| (rule, range, text.to_owned());
+    let late = "a timestamp of inf ms: the message takes the time of the one before";
+    assert_eq!(after(obd(28, f64::INFINITY)), note("timestamp_not_finite", 13..21, late));
+    let (rule, range, _) = after(obd(28, 1e300));
+    assert_eq!((rule, range), ("timestamp_out_of_range", 13..21));
+    assert_eq!(after(obd(30, 2.5)), note("trailing_data", 49..51, "2 bytes after the content of a OBDDataM"));
+    assert_eq!(after(obd(5, 2.5)), note("bad_payload", 0..26, "5 bytes of data, too few for this OBDDataM"));
+    for (id, version, text) in [
+        (0x0001_4043, 101, "unknown version 101 of OBDDataM: kept as bytes"),
+        (0x0001_806E, 7, "messages of type 0x0001806E, version 7, perhaps CompassM: kept as bytes"),
+        (0xABC, 7, "messages of type 0x00000ABC, version 7: kept as bytes"),
+    ] {
+        let unknown = NewMessage::raw(id, version, 2.5, vec![0; 4]);
+        assert_eq!(after(unknown), note("unknown_type", 0..25, text));
+    }
+}
+
+#[test]
+fn lost_bytes_are_told_from_a_cut_message() {
+    let bytes = written(&[speed(1.0), speed(2.0)]);
+    let (first, end) = (written(&[speed(1.0)]).len(), bytes.len());
+    let at = first as u64;
+    let cut = |end: u64| {
+        let text = format!("the message at byte {at} is cut by the end of the file, byte {end}");
+        vec![("cut", at..end, text)]
+    };
+    assert_eq!(notes(&bytes[..end - 1]), cut(end as u64 - 1));
+    assert_eq!(notes(&bytes[..first + 5]), cut(at + 5));
+    let mut noise = bytes[..first].to_vec();
+    noise.extend([7; 40]);
+    assert_eq!(notes(&noise), [("gap", at..at + 40, "no valid message in 40 bytes".to_owned())]);
+}
+
+#[test]
+fn sizes_without_the_header_are_told_with_what_shows_them() {
+    let speeds = |n: u32| (0..n).map(|i| speed(f64::from(i))).collect::<Vec<_>>();
+    let written = |n, rule| {
+        let mut out = Vec::new();
+        write_log(&speeds(n), &WriteOptions::default().with_size_rule(rule), &mut out).expect("memory");
+        open(&out.into())
+    };
+    let log = written(20, SizeRule::DataOnly);
+    let note = &log.diagnostics().list()[0];
+    let first = log.messages().next().expect("a message").offset;
+    assert_eq!((note.rule.name, note.range.clone()), ("data_only_sizes", first..first + 4));
+    let text = "message sizes exclude the header: then the length fits the content of 2 messages";
+    assert_eq!(note.message, text);
+    // As soon as one rule is left, it is known; else the end decides. The other rules make a single
+    // message with an inclusive size longer than the file.
+    for rule in SizeRule::ALL {
+        let evidence = |n| written(n, rule).choices()[0].evidence.clone();
+        let (many, one) = (evidence(20), evidence(1));
+        assert!(many.contains("2 messages") && !many.contains("end of the log"), "{rule:?}: {many}");
+        let ends = one.contains("end of the log");
+        assert!(one.contains("1 message") && ends == (rule != SizeRule::Inclusive), "{rule:?}: {one}");
+    }
+    let empty = written(0, SizeRule::DataOnly);
+    assert_eq!((empty.size_rule(), empty.diagnostics().total()), (SizeRule::Exclusive, 0));
+}
+
+/// A second log in the file: its header, its index, and a message, the end mark or the end.
+#[test]
+fn a_joined_log_starts_with_an_index_and_a_message_or_an_end() {
+    let first = written(&[speed(1.0), speed(2.0)]);
+    let second = written(&[speed(0.0), speed(1500.0), speed(2500.0)]);
+    let head = 12 + 8 * 3;
+    assert_eq!(second[8], 3, "seconds in the index");
+    let at = first.len() as u64;
+    let found = |more: &[u8]| {
+        let found = notes(&[&first[..], more].concat());
+        found.into_iter().map(|note| (note.0, note.1.start - at..note.1.end - at)).collect::<Vec<_>>()
+    };
+    let joined = [("joined", 0..head as u64)];
+    assert_eq!(found(&second), joined);
+    assert_eq!(found(&second[..head]), joined, "no message");
+    assert_eq!(found(&[&second[..head], &[0xFF; 4]].concat()), joined, "an end mark");
+    let lost = |len: usize| vec![("gap", 0..len as u64)];
+    assert_eq!(found(&[&second[..head], &[7; 40]].concat()), lost(head + 40), "noise");
+    assert_eq!(found(&second[..head - 1]), lost(head - 1), "a part of the index");
+    // A message that its content does not confirm needs a successor.
+    let unknown = |more: &[u8]| {
+        let bytes = written(&[unknown(0xABC)]);
+        [&bytes[..], more].concat()
+    };
+    assert_eq!(found(&unknown(&[]))[0].0, "joined");
+    assert_eq!(found(&unknown(&[7; 40]))[0].0, "gap");
+}
+
+/// Messages after an end mark: one that its content confirms, or one that another or the end follows.
+#[test]
+fn messages_after_an_end_mark_are_believed_like_others() {
+    let first = [&written(&[speed(1.0), speed(2.0)])[..], &[0xFF; 4]].concat();
+    let at = first.len() as u64;
+    let start = written(&[]).len();
+    let of = |message| written(&[message])[start + 8..].to_vec();
+    let found = |more: &[u8]| notes(&[&first[..], more].concat());
+    let one = "1 message after an end mark is left out; `rovelog recover` keeps it";
+    let two = "2 messages after an end mark are left out; `rovelog recover` keeps them";
+    let (known, other) = (of(speed(3.0)), of(unknown(0xABC)));
+    let noise = [7; 40];
+    let end = at + known.len() as u64;
+    let confirmed = found(&[&known[..], &noise].concat());
+    assert_eq!(confirmed[0], ("messages_behind_end", at - 4..end, one.to_owned()));
+    assert_eq!((confirmed.len(), confirmed[1].0), (2, "gap"));
+    let followed = found(&[&other[..], &known].concat());
+    assert_eq!(
+        followed.iter().map(|note| note.0).collect::<Vec<_>>(),
+        ["messages_behind_end", "unknown_type"]
+    );
+    assert_eq!(followed[0].2, two);
+    let alone = found(&[&other[..], &noise].concat());
+    let text = format!("{} bytes after the end mark, not a message: kept", other.len() + 40);
+    assert_eq!(alone, [("tail", at..at + other.len() as u64 + 40, text)]);
+}
+
+/// Behind bytes that were not read, the scan goes on with the next message; nothing is lost.
+#[test]
+fn bytes_that_were_not_read_are_passed() {
+    let bytes = written(&(0..9).map(|i| speed(f64::from(i))).collect::<Vec<_>>());
+    let whole = open(&bytes.clone().into());
+    let at: Vec<u64> = whole.messages().map(|message| message.offset).collect();
+    // From the middle of the third message to the middle of the sixth.
+    let unread = at[2] + 30..at[5] + 3;
+    let mut options = ReadOptions::default();
+    let len = bytes.len() as u64;
+    options.unread = Unread::behind(len, &[0..unread.start, unread.end..len]);
+    let mut bytes = bytes;
+    bytes[usize::try_from(unread.start).expect("small")..usize::try_from(unread.end).expect("small")].fill(0);
+    let log = VelReader::new(bytes.into(), &options).expect("a log");
+    let found: Vec<u64> = log.messages().map(|message| message.offset).collect();
+    assert_eq!(found, [&at[..2], &at[6..]].concat());
+    assert_eq!(log.diagnostics().total(), 0, "{:?}", log.diagnostics().list());
 }

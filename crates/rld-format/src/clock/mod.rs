@@ -8,7 +8,7 @@ pub(crate) use axis::Piece;
 pub use axis::{TimeAxis, TimeBase, TimeMap, TimeOptions};
 pub(crate) use fit::{Block, Blocks};
 pub use fit::{ClockReport, Gap, Residuals};
-pub(crate) use track::{Noticed, Tracker, follows, follows_by_both, is_plausible};
+pub(crate) use track::{Noticed, Tracker, blocks_between, follows, follows_by_both, is_plausible};
 
 /// Nanoseconds of a true second of the converter: rows take 3136/3125 of their nominal time.
 pub const TRUE_SECOND: i64 = 1_003_520_000;

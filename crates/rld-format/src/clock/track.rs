@@ -41,6 +41,20 @@ pub(crate) fn follows_by_both(first: &BlockTimes, second: &BlockTimes) -> bool {
     follows(first, second) && apart.abs() < 60 * i128::from(SECOND)
 }
 
+/// Returns the number of blocks from `first` to `second` by both clocks; `None` if the time between
+/// them is not that of whole blocks, which take `period` nanoseconds.
+pub(crate) fn blocks_between(first: &BlockTimes, second: &BlockTimes, period: i64) -> Option<u64> {
+    if !follows_by_both(first, second) {
+        return None;
+    }
+    let time = i64::try_from(second.monotonic() - first.monotonic()).ok()?;
+    let blocks = (time + period / 2) / period;
+    // Times are late by half a millisecond; old versions are off the true rate by 0.4 %.
+    let slack = (period / 8).max(600_000).min(period / 8 * 3) + time / 256;
+    let is_near = time.abs_diff(blocks * period) <= slack.unsigned_abs();
+    u64::try_from(blocks).ok().filter(|blocks| *blocks > 0 && is_near)
+}
+
 /// The times of a block in relation to those of the previous block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noticed {
@@ -225,5 +239,33 @@ impl Tracker {
         let anchor = self.anchor.filter(|_| self.rate > 0)?;
         let piece = super::Piece::at_true_rate(anchor.row, u64::MAX, anchor.realtime, self.rate);
         piece.time(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_between_blocks_are_those_of_whole_blocks() {
+        const PERIOD: i64 = 20 * 1_003_520;
+        let times = |realtime: i64, monotonic: i64| {
+            BlockTimes::new(1_700_000_000_000_000_000 + i128::from(realtime), 987_000 + i128::from(monotonic))
+                .unwrap()
+        };
+        let blocks = |period, time| blocks_between(&times(0, 0), &times(time, time), period);
+        assert_eq!(blocks(PERIOD, PERIOD), Some(1));
+        assert_eq!(blocks(PERIOD, 5 * PERIOD), Some(5));
+        assert_eq!(blocks(PERIOD, 3 * PERIOD - 2_000_000), Some(3));
+        for none in [0, 1_000_000, PERIOD / 4, -PERIOD] {
+            assert_eq!(blocks(PERIOD, none), None);
+        }
+        // An eighth of a block, 0.6 ms, or three eighths, and 0.4 % of the time.
+        for (period, late) in [(PERIOD, 2_597_345), (3_000_000, 614_117), (800_000, 304_313)] {
+            assert_eq!(blocks(period, period + late), Some(1));
+            assert_eq!(blocks(period, period + late + 1), None);
+        }
+        let set = times(PERIOD + 60_000_000_000, PERIOD);
+        assert_eq!(blocks_between(&times(0, 0), &set, PERIOD), None, "one of the clocks was set");
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     let rows = log.rows();
     let size: u64 = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
     let lost = lost(log);
-    if rows == 0 || log.table.is_none() {
+    if rows == 0 {
         out.write_all(&log.clean_header(0)?.to_bytes())?;
     } else {
         log.write_rows(0..rows, &mut *out)?;
@@ -64,7 +64,7 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
 
 /// Returns the log with the rows after those that the headers of its files count, if there are any.
 fn all_rows(log: &RldReader) -> Result<Option<RldReader>, RldError> {
-    let is_behind = log.table.is_some() && log.parts.iter().any(|part| part.left_out > 0);
+    let is_behind = log.parts.iter().any(|part| part.left_out > 0);
     is_behind.then(|| log.reopened_whole()).transpose()
 }
 

@@ -1,0 +1,210 @@
+//! The header of a file: its lengths can contradict each other and the channel table.
+
+use rovelog_core::scan::NeedMore;
+use rovelog_core::text::{count, up_to_nul};
+
+use crate::diagnostics as rules;
+use crate::error::RldError;
+use crate::schema::{Notes, is_plausible};
+use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, Version};
+
+/// Maximum length of a header: 131 070 channels and a comment.
+const HEADER_MAX: u64 = 4 << 20;
+
+/// An interpretation of a header.
+pub(crate) struct Understood {
+    pub(crate) header: Header,
+    /// True if a known writer can have made the channel table.
+    pub(crate) plausible: bool,
+    pub(crate) notes: Notes,
+}
+
+/// Returns the header by the first hypothesis that gives a plausible table: as stored, by the
+/// header length, or with a comment and header length that are four bytes too large. The header as
+/// stored wins ties.
+pub(crate) fn read(
+    head: &[u8],
+    len: Option<u64>,
+    lead_in: &LeadIn,
+    version: &Version,
+) -> Result<Result<Understood, NeedMore>, RldError> {
+    let stated = lead_in.comment_length.get();
+    let size = lead_in.header_size();
+    let table = LEAD_IN_LEN + CHANNEL_LEN * lead_in.channels();
+    let field = u64::from(lead_in.header_length.get());
+    let by_field =
+        field.checked_sub(table).and_then(|len| u32::try_from(len).ok()).filter(|len| *len != stated);
+    let fits = |size: u64| size <= HEADER_MAX && len.is_none_or(|len| size <= len);
+    // The bytes that the longest interpretation needs.
+    let longest =
+        [Some(size), by_field.map(|_| field)].into_iter().flatten().filter(|size| fits(*size)).max();
+    let Some(longest) = longest else {
+        return Err(match len {
+            Some(len) if size <= HEADER_MAX => RldError::HeaderCut { len, header: size },
+            _ => RldError::HeaderTooLarge { header: size, max: HEADER_MAX },
+        });
+    };
+    if (head.len() as u64) < longest && len.is_none() {
+        return Ok(Err(NeedMore(longest)));
+    }
+    let binary = usize::from(lead_in.binary_count.get());
+    let wrapped = field != size && field == size % (1 << 16);
+    // The writer's bug, in a header that can also have a damaged length.
+    let excess = |len: u32| len.checked_sub(4).filter(|_| version.number == 3);
+    let as_stated = fits(size).then_some(stated);
+    let readings = [as_stated, by_field, by_field.and_then(excess), as_stated.and_then(excess)];
+    let mut first = None;
+    for (reading, comment_len) in readings.into_iter().enumerate().filter(|(_, len)| len.is_some()) {
+        let Ok(header) = Header::from_bytes(head, comment_len) else { continue };
+        let plausible = is_plausible(&header.channels, binary, version);
+        if plausible || first.is_none() {
+            let found = (reading, Understood { header, plausible, notes: Notes::new() });
+            if plausible {
+                first = Some(found);
+                break;
+            }
+            first = Some(found);
+        }
+    }
+    let Some((reading, mut understood)) = first else {
+        return Err(RldError::HeaderCut { len: len.unwrap_or(head.len() as u64), header: size });
+    };
+    let notes = &mut understood.notes;
+    match reading {
+        0 if wrapped => notes.push((
+            &rules::HEADER_LENGTH,
+            6..8,
+            format!("a header of {size} bytes contradicts its length field, {field}"),
+        )),
+        0 if field != size => {
+            let text = format!("the length field is {field}, but comment and channels take {size}");
+            notes.push((&rules::HEADER_LENGTH, 6..8, text));
+        }
+        1 => {
+            let text = format!(
+                "a comment of {} contradicts a header of {field}, which is used",
+                count(stated, "byte")
+            );
+            notes.push((&rules::HEADER_LENGTH, 0x30..0x34, text));
+        }
+        2 | 3 => notes.push((
+            &rules::COMMENT_EXCESS,
+            0x30..0x34,
+            format!("the comment has {}, not {stated}", count(understood.header.comment.len(), "byte")),
+        )),
+        _ => {}
+    }
+    if !understood.plausible {
+        let table = LEAD_IN_LEN + understood.header.comment.len() as u64;
+        let text = "invalid names, units, scales or links".to_owned();
+        understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.size(), text));
+    }
+    header_notes(&understood.header, version, &mut understood.notes);
+    Ok(Ok(understood))
+}
+
+fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
+    let end = header.size();
+    if !end.is_multiple_of(4) {
+        let text = format!("the header has {end} bytes, which is not a multiple of 4: blocks are unaligned");
+        notes.push((&rules::UNALIGNED_HEADER, 6..8, text));
+    }
+    let comment = &header.comment;
+    let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
+    let text = up_to_nul(comment);
+    if version.comment_has_nul && !comment.is_empty() && text.len() == comment.len() {
+        notes.push((&rules::COMMENT_WITHOUT_NUL, range.clone(), count(comment.len(), "byte")));
+    }
+    if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
+        notes.push((&rules::COMMENT_NOT_ASCII, range, "non-printable or non-ASCII bytes".to_owned()));
+    }
+    let rate = header.lead_in.sample_rate.get();
+    if (1..1000).contains(&rate) && header.lead_in.data_block_size.get() != 1 {
+        let text = format!("{} per second: means or single samples", count(rate, "row"));
+        notes.push((&rules::AVERAGED, 0x18..0x1a, text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use rovelog_core::wire::{I32Le, U16Le, U32Le};
+
+    use super::*;
+    use crate::unit::Unit;
+    use crate::writer::{ChannelSpec, LogSpec};
+
+    /// Returns the header of a log with one channel.
+    fn head(version: u16) -> Header {
+        let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
+        LogSpec { version, channels, ..LogSpec::new(1000) }.header().unwrap()
+    }
+
+    fn understood(header: &Header, len: Option<u64>) -> Result<Result<Understood, NeedMore>, RldError> {
+        let lead_in = &header.lead_in;
+        read(&header.to_bytes(), len, lead_in, Version::of(lead_in.file_version.get()).unwrap())
+    }
+
+    /// Returns what is noted of a header that is in the file as a whole.
+    fn noted(header: &Header) -> Vec<(&'static str, Range<u64>, String)> {
+        let notes = understood(header, Some(header.size())).unwrap().unwrap().notes;
+        notes.into_iter().map(|(rule, range, text)| (rule.name, range, text)).collect()
+    }
+
+    #[test]
+    fn a_header_has_a_maximum_size() {
+        let of = |comment: u32, len| {
+            let mut header = head(4);
+            header.lead_in.comment_length = U32Le::new(comment);
+            header.lead_in.header_length = U16Le::new(0);
+            understood(&header, len)
+        };
+        let size = |comment: u32| 84 + u64::from(comment);
+        for len in [Some(8 << 20), None] {
+            let Err(RldError::HeaderTooLarge { header, .. }) = of(5 << 20, len) else { panic!("{len:?}") };
+            assert_eq!(header, size(5 << 20));
+        }
+        let Err(RldError::HeaderCut { len: 1000, header }) = of(1 << 20, Some(1000)) else {
+            panic!("it is cut")
+        };
+        assert_eq!(header, size(1 << 20));
+        assert_eq!(of(1 << 20, None).unwrap().err(), Some(NeedMore(size(1 << 20))));
+    }
+
+    /// The field has 16 bits: a longer header is told from a wrong length.
+    #[test]
+    fn a_length_field_is_contradicted_or_too_small_for_the_header() {
+        let notes = |comment: usize, field: u16| {
+            let mut header = head(4);
+            header.comment.resize(comment, 0);
+            header.lead_in.comment_length = U32Le::new(u32::try_from(comment).unwrap());
+            header.lead_in.header_length = U16Le::new(field);
+            noted(&header).into_iter().map(|note| note.2).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(notes(70_000, 4548), "a header of 70084 bytes contradicts its length field, 4548");
+        let wrong = "the length field is 4552, but comment and channels take 70084";
+        assert_eq!((&*notes(70_000, 4552), &*notes(4, 88)), (wrong, ""));
+        assert_eq!(notes(4, 92), "the length field is 92, but comment and channels take 88");
+    }
+
+    #[test]
+    fn notes_of_the_header_have_its_bytes() {
+        let notes = |version, comment: &[u8], scale: i32| {
+            let mut header = head(version);
+            header.comment = comment.to_vec();
+            header.lead_in.comment_length = U32Le::new(u32::try_from(comment.len()).unwrap());
+            header.lead_in.header_length = U16Le::new(u16::try_from(header.size()).unwrap());
+            header.channels[0].scale = I32Le::new(scale);
+            noted(&header).into_iter().map(|note| (note.0, note.1)).collect::<Vec<_>>()
+        };
+        for (version, fine) in [(4, &b"abc\0"[..]), (4, b""), (2, b"abcd"), (4, b"a\n\tb c\0\0")] {
+            assert_eq!(notes(version, fine, -8), [], "{fine:?}");
+        }
+        assert_eq!(notes(4, b"abcdefgh", -8), [("comment_without_nul", 56..64)]);
+        for odd in [b"a\x01bcdef\0", b"a\x7fbcdef\0"] {
+            assert_eq!(notes(4, odd, -8), [("comment_not_ascii", 56..64)]);
+        }
+        assert_eq!(notes(4, b"abcdefg\0", 25), [("table_implausible", 64..92)]);
+    }
+}

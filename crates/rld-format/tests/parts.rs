@@ -1,0 +1,293 @@
+//! Logs in several files, and logs of which parts were not read.
+
+mod support;
+
+use rld_format::layout::Layout;
+use rld_format::unit::Unit;
+use rld_format::wire::{BlockTimes, Header};
+use rld_format::{ChannelSpec, Format as _, LogSpec, Rld, RldError, RldReader, encode_row, set_counts};
+use rovelog_core::partial::Unread;
+use rovelog_core::wire::{I64Le, U16Le, U32Le};
+use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Select, Value};
+use support::open;
+use zerocopy::IntoBytes as _;
+
+/// Rows of a block.
+const ROWS: u64 = 20;
+
+/// Nanoseconds of a block of 20 rows at 1 kSPS.
+const BLOCK: i128 = 20 * 1_003_520;
+
+const START: i128 = 1_700_000_000_000_000_000;
+
+fn header() -> Header {
+    let channels = vec![ChannelSpec::bit("DI1"), ChannelSpec::analog("V1", Unit::Volt, -8)];
+    let mut header = LogSpec { block_rows: 20, channels, ..LogSpec::new(1000) }.header().expect("valid");
+    set_counts(&mut header, 4 * ROWS).expect("counts");
+    header
+}
+
+fn layout() -> Layout {
+    Layout::of(&header(), header().size(), false).expect("rows")
+}
+
+/// Returns four blocks of a log, from this one on.
+fn blocks(first: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    for block in first..first + 4 {
+        let after = i128::from(block) * BLOCK;
+        out.extend_from_slice(BlockTimes::new(START + after, 987_000 + after).expect("in range").as_bytes());
+        for row in block * ROWS..(block + 1) * ROWS {
+            encode_row(&layout(), &[1], &[row.cast_signed()], &mut out).expect("it fits");
+        }
+    }
+    out
+}
+
+fn file(header: &Header, first: u64) -> Vec<u8> {
+    [header.to_bytes(), blocks(first)].concat()
+}
+
+fn join(files: &[Vec<u8>], options: &ReadOptions) -> Result<RldReader, RldError> {
+    RldReader::join(files.iter().map(|bytes| Bytes::copy_from_slice(bytes)).collect(), options)
+}
+
+/// Returns the values of all rows.
+fn values(log: &RldReader) -> Vec<i64> {
+    (0..log.rows()).map(|row| log.row(row).and_then(|row| row.raw(1)).expect("a value")).collect()
+}
+
+fn notes(log: &RldReader) -> Vec<(&'static str, std::ops::Range<u64>, String)> {
+    let list = log.diagnostics().list().iter();
+    list.map(|note| (note.rule.name, note.range.clone(), note.message.clone())).collect()
+}
+
+#[test]
+fn a_part_of_another_recording_is_refused_with_the_difference() {
+    type Change = fn(&mut Header);
+    let changes: [(&str, Change); 12] = [
+        ("another version", |h| h.lead_in.file_version = U16Le::new(3)),
+        ("blocks of another size", |h| h.lead_in.data_block_size = U32Le::new(10)),
+        ("another rate", |h| h.lead_in.sample_rate = U16Le::new(2000)),
+        ("another device", |h| h.lead_in.mac[5] = 1),
+        ("another start time", |h| h.lead_in.start_sec = I64Le::new(1)),
+        ("another start time", |h| h.lead_in.start_nsec = I64Le::new(1)),
+        ("a comment of another length", |h| h.lead_in.comment_length = U32Le::new(8)),
+        ("other numbers of channels", |h| h.lead_in.binary_count = U16Le::new(2)),
+        ("other numbers of channels", |h| h.lead_in.analog_count = U16Le::new(2)),
+        ("a header of another length", |h| h.lead_in.header_length = U16Le::new(4)),
+        ("other channels", |h| h.channels[1].name[1] = b'2'),
+        ("it does not open", |h| h.lead_in.magic = *b"BLR%"),
+    ];
+    for (want, change) in changes {
+        let mut other = header();
+        change(&mut other);
+        let files = [file(&header(), 0), file(&header(), 4), file(&other, 8)];
+        match join(&files, &ReadOptions::default()) {
+            Err(RldError::NotAPart { part, why }) => assert_eq!((part, why), (2, want)),
+            joined => panic!("{want}: {:?}", joined.map(|log| log.rows())),
+        }
+        assert_eq!(join(&files[..2], &ReadOptions::default()).expect("parts").rows(), 8 * ROWS);
+    }
+}
+
+#[test]
+fn notes_about_a_part_have_its_number_and_place() {
+    let mut damaged = header();
+    damaged.channels[1].name[0] = 1;
+    let gap = [damaged.to_bytes(), blocks(9)].concat();
+    let first = file(&header(), 0);
+    let base = first.len() as u64;
+    let log = join(&[first, gap, file(&header(), 15)], &ReadOptions::default()).expect("parts");
+    assert_eq!((log.rows(), log.info().size), (12 * ROWS, 3 * base));
+    assert_eq!(values(&log), (0..80).chain(180..260).chain(300..380).collect::<Vec<i64>>());
+    let note = |part: u64, row, blocks| {
+        let at = part * base + header().size();
+        let missing = i128::from(blocks) * BLOCK;
+        let text = format!("part {part}: {missing} ns are missing before row {row}, about {blocks} blocks");
+        ("gap", at..at + 32, text)
+    };
+    let start = base + header().size();
+    let table = ("table_from_first", start - 56..start, "part 1: its channel table is invalid".to_owned());
+    assert_eq!(notes(&log), [table, note(1, 80, 5), note(2, 160, 2)]);
+    // The gaps and the rows in total.
+    let missing = Value::Int(i64::try_from(7 * BLOCK).expect("small"), 64);
+    let gaps = Value::record([("count", Value::count(2)), ("missing_ns", missing)]);
+    assert!(log.info().details.iter().any(|detail| detail.key == "gaps" && detail.value == gaps));
+    let topic = &log.topics()[0];
+    assert_eq!((topic.count, topic.bytes, topic.timed), (12 * ROWS, 12 * ROWS * 8, 12 * ROWS));
+}
+
+/// Bits of no channel, in the first file and in the second.
+#[test]
+fn rows_of_a_part_have_its_place() {
+    for part in [0, 1] {
+        let mut files = [file(&header(), 0), file(&header(), 4)];
+        let row = usize::try_from(layout().row_at(45)).expect("small");
+        files[part][row] |= 4;
+        let at = (row + part * files[0].len()) as u64;
+        let log = join(&files, &ReadOptions::default()).expect("parts");
+        let found = notes(&log);
+        let number = 45 + 80 * part;
+        let prefix = if part == 0 { String::new() } else { "part 1: ".to_owned() };
+        assert!(found[0].2.starts_with(&format!("{prefix}row {number} has bits")), "{found:?}");
+        assert_eq!((found.len(), found[0].0, found[0].1.clone()), (1, "dirty_bits", at..at + 4));
+    }
+}
+
+#[test]
+fn blocks_that_no_header_counts_are_recovered_from_every_part() {
+    let mut behind = header();
+    set_counts(&mut behind, 2 * ROWS).expect("counts");
+    let files = [file(&behind, 0), file(&header(), 4), file(&behind, 8)];
+    let log = join(&files, &ReadOptions::default()).expect("parts");
+    assert_eq!((log.rows(), log.info().lost.left_out_records), (8 * ROWS, 4 * ROWS));
+    let mut out = Vec::new();
+    let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory");
+    assert_eq!((report.records, report.lost_bytes()), (12 * ROWS, 0));
+    assert_eq!(values(&open(&out.into())), (0..240).collect::<Vec<i64>>());
+}
+
+/// What was left out of a log, as `recover` says it too.
+#[test]
+fn recovery_of_parts_reports_what_it_left_out_and_repaired() {
+    let mut behind = header();
+    set_counts(&mut behind, 2 * ROWS).expect("counts");
+    let mut files = [file(&behind, 0), file(&header(), 4), file(&header(), 8)];
+    // A byte less in the second block of the second file, and noise at the end of the third.
+    files[1].remove(usize::try_from(layout().row_at(25)).expect("small"));
+    files[2].extend([7; 5]);
+    let log = join(&files, &ReadOptions::default()).expect("parts");
+    let report = log.recover(&mut Vec::new(), &RecoverOptions::default()).expect("memory");
+    let lost = &log.info().lost;
+    assert_eq!((report.lost, report.missing_records), (lost.ranges.clone(), ROWS));
+    assert_eq!((lost.ranges.len(), report.records), (2, 11 * ROWS));
+    let repaired = Value::List(vec![Value::Text("header_behind".to_owned())]);
+    assert_eq!((report.details[0].key, &report.details[0].value), ("repaired", &repaired));
+}
+
+fn ambient(first: u64) -> Vec<u8> {
+    let channels = ["TSL4531_AMBIENT", "BME280_temp"];
+    let channels = channels.map(|name| ChannelSpec::analog(name, Unit::Unitless, 0)).to_vec();
+    let mut header = LogSpec { block_rows: 1, channels, ..LogSpec::new(1) }.header().expect("valid");
+    set_counts(&mut header, 2).expect("counts");
+    let mut out = header.to_bytes();
+    for row in first..first + 2 {
+        let after = i128::from(row) * 1_003_520_000;
+        out.extend_from_slice(BlockTimes::new(START + after, 987_000 + after).expect("in range").as_bytes());
+        out.extend([u32::try_from(row).expect("small"), 7].iter().flat_map(|value| value.to_le_bytes()));
+    }
+    out
+}
+
+#[test]
+fn files_next_to_a_log_are_its_parts_its_ambient_file_or_left_out() {
+    let opened = |first: Vec<u8>, others: Vec<(&str, Vec<u8>)>| {
+        let others = others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.into())).collect();
+        let log = Rld::open_with(first.into(), others, &ReadOptions::default()).expect("a log");
+        let counts: Vec<_> = log.topics().iter().map(|topic| topic.count).collect();
+        (counts, notes(&log).into_iter().map(|note| note.2).collect::<Vec<_>>())
+    };
+    let first = || file(&header(), 0);
+    let none: [String; 0] = [];
+    let (counts, left_out) = opened(first(), vec![("x_p1.rld", file(&header(), 4))]);
+    assert_eq!((counts, &left_out[..]), (vec![160], &none[..]));
+    let parts = vec![
+        ("x_p1.rld", file(&header(), 4)),
+        ("x-ambient.rld", ambient(0)),
+        ("x-ambient_p1.rld", ambient(2)),
+    ];
+    assert_eq!(opened(first(), parts), (vec![160, 4], none.to_vec()));
+    // Opened by itself, an ambient file has its own parts.
+    assert_eq!(opened(ambient(0), vec![("x-ambient_p1.rld", ambient(2))]), (vec![4], none.to_vec()));
+    // Other files with such names.
+    let (counts, left_out) = opened(first(), vec![("x-ambient.rld", file(&header(), 4))]);
+    assert_eq!(
+        (counts, left_out),
+        (vec![80], vec!["x-ambient.rld: its channels are not those of sensors".to_owned()])
+    );
+    let (counts, left_out) = opened(first(), vec![("x-ambient.rld", b"none".to_vec())]);
+    assert_eq!((counts, left_out.len()), (vec![80], 1));
+    let mut other = header();
+    other.lead_in.sample_rate = U16Le::new(2000);
+    let parts = ["x_p1.rld", "x_p2.rld", "x_p3.rld"];
+    let parts: Vec<_> =
+        parts.iter().zip([&header(), &other, &header()]).map(|(name, of)| (*name, file(of, 4))).collect();
+    let (counts, left_out) = opened(first(), parts);
+    let why = "x_p2.rld: another rate; later parts are left out with it".to_owned();
+    assert_eq!((counts, left_out), (vec![160], vec![why]));
+}
+
+/// Opens two files; these ranges of the first one were not read, and are noise.
+fn opened_in_part(unread: &[(u64, u64)], change: impl Fn(&mut [Vec<u8>; 2])) -> RldReader {
+    let mut files = [file(&header(), 0), file(&header(), 4)];
+    let (mut read, mut at) = (Vec::new(), 0);
+    for (start, end) in unread {
+        read.push(at..*start);
+        at = *end;
+        files[0][usize::try_from(*start).expect("small")..usize::try_from(*end).expect("small")].fill(0xA5);
+    }
+    let mut options = ReadOptions::default();
+    let len = files[0].len() as u64;
+    read.push(at..len);
+    options.unread = Unread::behind(len, &read);
+    change(&mut files);
+    join(&files, &options).expect("parts")
+}
+
+#[test]
+fn block_times_that_were_not_read_are_those_of_the_rows_before() {
+    let whole = opened_in_part(&[], |_| {});
+    let at = layout().block_at(2);
+    // One of their bytes is enough.
+    for unread in [(at, at + 32), (at, at + 1), (at + 31, at + 32)] {
+        let log = opened_in_part(&[unread], |_| {});
+        assert_eq!((log.rows(), notes(&log)), (160, Vec::new()), "{unread:?}");
+        for (a, b) in log.records_in_file_order().zip(whole.records_in_file_order()) {
+            assert_eq!(a.time, b.time, "{unread:?}: row {}", a.seq);
+        }
+    }
+    // What is next to them is read.
+    for unread in [(at - 1, at), (at + 32, at + 33)] {
+        let log = opened_in_part(&[unread], |files| {
+            files[0][usize::try_from(at).expect("small")..][..32].fill(0x7F);
+        });
+        assert_eq!(notes(&log).iter().map(|note| note.0).collect::<Vec<_>>(), ["stamps_implausible"]);
+    }
+    // In the second file all is read: the same place is damaged there.
+    let log = opened_in_part(&[(at, at + 32)], |files| {
+        files[1][usize::try_from(at).expect("small")..][..32].fill(0x7F);
+    });
+    assert_eq!(notes(&log).iter().map(|note| note.0).collect::<Vec<_>>(), ["stamps_implausible"]);
+}
+
+#[test]
+fn rows_that_were_not_read_are_not_checked() {
+    let at = |row| layout().row_at(row);
+    let dirty = |row: u64, part: usize| {
+        let byte = usize::try_from(at(row)).expect("small");
+        // The last byte of row 5.
+        let log = opened_in_part(&[(at(5) + 7, at(5) + 8)], |files| files[part][byte] |= 4);
+        notes(&log).len()
+    };
+    assert_eq!((dirty(4, 0), dirty(5, 0), dirty(5, 1)), (1, 0, 1));
+    assert_eq!(dirty(25, 0), 1, "the next block");
+}
+
+/// Only where all block times are known can missing bytes be found.
+#[test]
+fn bytes_missing_in_a_file_that_was_read_are_found() {
+    let byte = usize::try_from(layout().row_at(25)).expect("small");
+    let remove = |part: usize| {
+        move |files: &mut [Vec<u8>; 2]| {
+            files[part].remove(byte);
+        }
+    };
+    let at = layout().block_at(3) + 40;
+    let second = opened_in_part(&[(at, at + 8)], remove(1));
+    assert_eq!((second.rows(), notes(&second)[0].0), (140, "block_length"));
+    assert!(second.needed(&Select::all()).is_some());
+    let first = opened_in_part(&[(at, at + 8)], remove(0));
+    assert_eq!(first.rows(), 159);
+    assert!(first.needed(&Select::all()).is_none(), "it must be read whole");
+}
