@@ -232,8 +232,6 @@ pub(crate) fn payload(
 mod tests {
     use std::io::Cursor as Memory;
 
-    use rovelog_core::LogReader as _;
-
     use super::*;
     use crate::{BagOptions, BagReader, BagWriter};
 

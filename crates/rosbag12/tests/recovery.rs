@@ -100,7 +100,7 @@ fn lost_messages_of_all_bags_of_a_file_are_named() {
         let bag = open(&bytes.into());
         assert_eq!(bag.info().records, 7);
         let [lost] = &bag.lost_messages()[..] else { panic!("message {message} of bag {section}") };
-        let nanos = (message as i64 + 1) * 1_000_000_000;
+        let nanos = i64::try_from(message + 1).unwrap() * 1_000_000_000;
         assert_eq!((&lost.topic[..], lost.nanos, lost.offset), (&b"/a"[..], nanos, offset));
     }
 }
