@@ -211,8 +211,7 @@ impl Scanner {
     /// Returns the message at the place, if it and the next one have known headers.
     #[inline]
     fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
-        let start = usize::try_from(self.at - window.base).ok()?;
-        let rest = window.data.get(start..)?;
+        let rest = window.slice(self.at, window.end()).ok()??;
         let found = self.tables.shapes.find(rest, self.last_shape)?;
         self.tables.shapes.find(rest.get(found.size()..)?, found.shape)?;
         Some(Step::Message(self.count(found, &rest[found.head..found.size()])))
