@@ -215,13 +215,27 @@ fn a_bag_without_a_version_line_may_be_lost_from_its_start() {
     assert_eq!((noticed(&bag, "gap")[0].range.clone(), bag.info().records), (0..20, 0));
 }
 
-#[test]
-fn topics_are_limited() {
-    let messages = (0..=1 << 16).map(|topic| {
+/// Returns a bag of V1.1 with a message of each topic at 1 s.
+fn old(topics: std::ops::Range<u32>) -> Vec<u8> {
+    let messages = topics.map(|topic| {
         [format!("/{topic}\n*\na/B\n").as_bytes(), &1u32.to_le_bytes(), &[0; 4], &[0; 4]].concat()
     });
-    let bytes: Vec<u8> = b"#ROSLOG V1.1\n".iter().copied().chain(messages.flatten()).collect();
-    let bag = open(&bytes.into());
+    b"#ROSLOG V1.1\n".iter().copied().chain(messages.flatten()).collect()
+}
+
+/// Nothing tells where messages of old bags start, so all of the pipe is read.
+#[test]
+fn a_damaged_old_bag_is_lost_to_its_end() {
+    let bytes = [old(0..3), b"no\nsum\n".repeat(200)].concat();
+    assert_eq!(seconds(&open(&bytes.clone().into())), [1, 1, 1]);
+    for sizes in PIECES {
+        assert_eq!(streamed_seconds(&bytes, sizes, &options("bag")), [1, 1, 1]);
+    }
+}
+
+#[test]
+fn topics_are_limited() {
+    let bag = open(&old(0..(1 << 16) + 1).into());
     assert_eq!((bag.info().records, bag.connections().len()), (1 << 16, 1 << 16));
     let [noticed] = noticed(&bag, "too_many_topics")[..] else { panic!("once") };
     assert_eq!(noticed.message, "a record of a topic beyond the limit");
