@@ -103,7 +103,7 @@ const TASKS: &[Task] = &[
     (
         "mutants",
         mutants::command,
-        "change a file place by place: which changes does no test notice? mutants FILE...",
+        "change a file place by place: which changes does no test notice? mutants FILE... [--only TEXT: changes with it in their name]",
     ),
     (
         "soak",

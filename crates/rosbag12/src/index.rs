@@ -201,9 +201,10 @@ impl<'a> Cursor<'a> {
 impl Iterator for Cursor<'_> {
     type Item = Record;
 
+    /// Returns the next record of a pass over all of the file: where its bytes end, there is none.
     fn next(&mut self) -> Option<Record> {
         self.skips.step_over(&mut self.at, self.end);
-        if self.at < self.end { self.record() } else { None }
+        self.record()
     }
 }
 
@@ -225,4 +226,28 @@ pub(crate) fn payload(
         (lines + size_of::<OldStamp>(), stamp.data_len.get())
     };
     (bytes.len() - head >= len as usize).then_some((start + head, len as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor as Memory;
+
+    use super::*;
+    use crate::{BagOptions, BagReader, BagWriter};
+
+    #[test]
+    fn a_payload_is_whole() {
+        let mut out = BagWriter::new(Memory::new(Vec::new())).unwrap();
+        let id = out.connect(b"/a", b"a/B", &[b'0'; 32], b"uint8[] x").unwrap();
+        out.message(id, 1, 0, None, b"\x02\0\0\0hi").unwrap();
+        let bag = out.finish().unwrap().into_inner();
+        let bag = BagReader::new(bag.into(), &BagOptions::default()).unwrap();
+        let at = bag.records_in_file_order().next().unwrap().offset;
+        let connection = &bag.connections()[0];
+        let of = |data: &[u8]| payload(data, at, Version::V1_2, connection);
+        let (place, len) = of(&bag.bytes).unwrap();
+        assert_eq!(&bag.bytes[place..place + len], b"\x02\0\0\0hi");
+        assert!(of(&bag.bytes[..place + len]).is_some());
+        assert!(of(&bag.bytes[..place + len - 1]).is_none());
+    }
 }

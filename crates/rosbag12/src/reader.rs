@@ -60,7 +60,7 @@ impl BagReader {
             index.message(met.at, met.connection, met.time, stats);
         };
         loop {
-            scanner.messages(window, |met, tables| take(&mut index, met, tables));
+            scanner.messages(&bytes, |met, tables| take(&mut index, met, tables));
             // The window is the whole file, so there is never more to ask for.
             match scanner.step(window).expect("the window reaches the end of the file") {
                 Step::Message(met) => take(&mut index, met, &mut scanner.tables),

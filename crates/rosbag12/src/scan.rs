@@ -105,10 +105,8 @@ impl Scan for Scanner {
         if self.damage.is_some() {
             return self.search(window);
         }
-        if !self.started
-            && let Some(step) = self.begin(window)?
-        {
-            return Ok(step);
+        if !self.started {
+            return self.begin(window);
         }
         if let Some(step) = self.plain_step(window) {
             return Ok(step);
@@ -193,14 +191,12 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// Hands messages to `sink` as long as each and the next one have known headers.
+    /// Hands messages of a file, all of which is in `data`, to `sink` as long as each and the next
+    /// one have known headers.
     #[inline]
-    pub(crate) fn messages(&mut self, window: Window<'_>, mut sink: impl FnMut(Met, &mut Tables)) {
-        if self.damage.is_some() || !self.started {
-            return;
-        }
-        let Ok(start) = usize::try_from(self.at - window.base) else { return };
-        let Some(mut rest) = window.data.get(start..) else { return };
+    pub(crate) fn messages(&mut self, data: &[u8], mut sink: impl FnMut(Met, &mut Tables)) {
+        let Ok(start) = usize::try_from(self.at) else { return };
+        let Some(mut rest) = data.get(start..) else { return };
         let Some(mut found) = self.tables.shapes.find(rest, self.last_shape) else { return };
         while let Some((behind, next)) = rest
             .get(found.size()..)
@@ -215,8 +211,7 @@ impl Scanner {
     /// Returns the message at the place, if it and the next one have known headers.
     #[inline]
     fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
-        let start = usize::try_from(self.at - window.base).ok()?;
-        let rest = window.data.get(start..)?;
+        let rest = window.slice(self.at, window.end()).ok()??;
         let found = self.tables.shapes.find(rest, self.last_shape)?;
         self.tables.shapes.find(rest.get(found.size()..)?, found.shape)?;
         Some(Step::Message(self.count(found, &rest[found.head..found.size()])))
@@ -264,8 +259,8 @@ impl Scanner {
         Met { at, payload_at, end, connection: number, seq, time }
     }
 
-    /// Returns the version line, and the table of topics behind it; `None` where there is neither.
-    fn begin(&mut self, window: Window<'_>) -> Result<Option<Step>, NeedMore> {
+    /// Returns the version line, and the table of topics behind it; no bytes where there is neither.
+    fn begin(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         let mut end = self.line.len;
         if matches!(self.version, Version::V1_0 | Version::V0) {
             // Without a table no record is known, and all that follows is lost.
@@ -278,7 +273,7 @@ impl Scanner {
         }
         self.started = true;
         self.at = end;
-        Ok((end > 0).then_some(Step::Passed { at: 0, end }))
+        Ok(Step::Passed { at: 0, end })
     }
 
     fn begin_section(&mut self, at: u64, len: u64) -> Step {
@@ -299,6 +294,7 @@ impl Scanner {
     fn raw_padding(&mut self, window: Window<'_>) -> Result<Option<Step>, NeedMore> {
         let at = self.at;
         let Some((start, _)) = self.bare_bag_header.filter(|(_, end)| *end == at) else { return Ok(None) };
+        // A header of many fields is longer.
         let bytes = window.upto(at, (start + u64::from(BAG_HEADER_SIZE)).saturating_sub(at))?;
         if bytes.len() < 4 || bytes.iter().any(|byte| *byte != b' ') {
             return Ok(None);

@@ -214,6 +214,10 @@ mod tests {
         assert_eq!(bag.sections().len(), MAX_SECTIONS);
         assert_eq!(bag.diagnostics().counts().get(rules::TOO_MANY_SECTIONS.code), Some(&1000));
         assert_eq!(bag.info().lost.bytes, 16_000);
+        let noticed =
+            bag.diagnostics().list().iter().find(|noticed| noticed.rule == &rules::TOO_MANY_SECTIONS);
+        let message = &noticed.unwrap().message;
+        assert!(message.contains("byte 1048576, beyond the limit of 65536"), "{message}");
         let text: usize =
             bag.info().details.iter().filter_map(|detail| detail.text.as_ref()).map(String::len).sum();
         assert!(text < 1000, "{text} characters");

@@ -127,10 +127,7 @@ fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     let Some(start) = window.view::<RecordStart>(at)? else { return Ok(false) };
     let (len, field) = (start.header_len.get(), start.field_len.get());
     // The cheap tests, which nearly all bytes fail.
-    if !(9..=MAX_HEADER).contains(&len) || (window.eof && at + 8 + u64::from(len) > window.end()) {
-        return Ok(false);
-    }
-    if field < 2 || field > len - 4 {
+    if !(9..=MAX_HEADER).contains(&len) || field < 2 || field > len - 4 {
         return Ok(false);
     }
     let name = window.upto(at + size_of::<RecordStart>() as u64, u64::from(field.min(64)))?;
@@ -146,10 +143,7 @@ fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
         }
         _ => true,
     };
-    if !may_be || found.unknown > FIELDS_SEARCHED || (window.eof && found.end > window.end()) {
-        return Ok(false);
-    }
-    follows(window, found.end)
+    Ok(may_be && found.unknown <= FIELDS_SEARCHED && follows(window, found.end)?)
 }
 
 /// Returns where the records of a bag go on inside the data of a record at `from..end`, part of
@@ -263,7 +257,32 @@ mod tests {
     use rovelog_core::wire::U64Le;
 
     use super::*;
-    use crate::wire::BagHeader;
+    use crate::wire::{BagHeader, Field};
+
+    const LINE: &[u8] = b"#ROSRECORD V1.2\n";
+    const JUNK: &[u8] = &[0xff; 20];
+    const OP: (&str, &[u8]) = ("op", &[2]);
+    const OTHERS: [(&str, &[u8]); 5] =
+        [("topic", b"/a"), ("md5", b"*"), ("type", b"a/B"), ("sec", &[1, 0, 0, 0]), ("nsec", &[0; 4])];
+
+    fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
+        let fields: Vec<_> =
+            fields.iter().map(|(name, value)| Field { name: name.as_bytes(), value }).collect();
+        [wire::head_of(&fields, u32::try_from(data.len()).unwrap()), data.to_vec()].concat()
+    }
+
+    fn message(data: &[u8]) -> Vec<u8> {
+        record(&[&[OP][..], &OTHERS].concat(), data)
+    }
+
+    /// The same, with the op as the last field of the header.
+    fn message_of_last_op(data: &[u8]) -> Vec<u8> {
+        record(&[&OTHERS[..], &[OP]].concat(), data)
+    }
+
+    fn index(count: u8, data: &[u8]) -> Vec<u8> {
+        record(&[("op", &[4]), ("topic", b"/a"), ("ver", &[0; 4]), ("count", &[count, 0, 0, 0])], data)
+    }
 
     #[test]
     fn a_beginning_may_be_cut_anywhere() {
@@ -276,5 +295,96 @@ mod tests {
         assert!(Header::read(header).is_some());
         assert!(!is_beginning(b"\0\0\0\0op=", 30));
         assert!(!is_beginning(b"\x05\0\0\0\x01p=", 30));
+        // The shortest field, and those that pass the end of the header.
+        assert!(is_beginning(b"\x02\0\0\0x=", 30));
+        assert!(!is_beginning(b"\x64\0\0\0op=", 20));
+        assert!(is_beginning(b"\x0a\0\0\0field=1234\x16\0\0\0op=", 40));
+        assert!(!is_beginning(b"\x0a\0\0\0field=1234\x17\0\0\0op=", 40));
+    }
+
+    #[test]
+    fn only_a_header_that_begins_well_is_cut() {
+        let at_end = |rest: &[u8]| {
+            let file = [&message(b"hi")[..], rest].concat();
+            let at = file.len() - rest.len();
+            probe(Window::whole(&file), at as u64).map(|found| matches!(found, Probe::Cut))
+        };
+        assert_eq!(at_end(b"\x40\0\0\0\x08\0\0\0top"), Ok(true));
+        assert_eq!(at_end(b"\x40\0\0\0\x08\0\0\0\xff\xff\xff"), Ok(false));
+    }
+
+    #[test]
+    fn a_record_is_followed_by_the_end_of_the_file_or_by_another_one() {
+        let file = [message(b"hi"), message(b"hi")].concat();
+        let window = Window::whole(&file);
+        let behind = |at| follows(window, at).unwrap();
+        assert!(behind(window.end() / 2) && behind(window.end()));
+        assert!(!behind(window.end() + 1) && !behind(1));
+    }
+
+    #[test]
+    fn a_record_is_recognised_by_its_header_and_what_follows() {
+        let starts = |bytes: &[u8]| starts(Window::whole(bytes), 0).unwrap();
+        let followed = |bytes: &[u8]| starts(&[bytes, &message(b"hi")].concat());
+        assert!(followed(&message(b"hi")) && followed(&message_of_last_op(b"hi")) && followed(LINE));
+        // At the end of the file, without data.
+        assert!(starts(&message(b"")));
+        assert!(!starts(&[&message(b"hi")[..], JUNK].concat()));
+        assert!(!starts(&message(b"hi")[..message(b"hi").len() - 1]));
+        // The length of an index is that of its entries.
+        assert!(followed(&index(2, &[0; 32])));
+        assert!(!followed(&index(2, &[0; 16])) && !followed(&index(3, &[0; 32])));
+        // Records of an unknown op, and those of many unknown fields, may be anything.
+        assert!(!followed(&record(&[("op", &[99]), ("topic", b"/a")], b"")));
+        let with = |unknown: usize| {
+            followed(&record(&[&vec![("x", &b"1"[..]); unknown], &[OP][..], &OTHERS].concat(), b""))
+        };
+        assert!(with(64) && !with(65));
+        // Lengths that a header cannot have, and the shortest field.
+        assert!(!followed(b"\x01\0\0\0\x05\0\0\0topic="));
+        assert!(followed(&record(&[&[("x", &b""[..]), OP][..], &OTHERS].concat(), b"")));
+    }
+
+    #[test]
+    fn a_search_finds_the_first_record() {
+        let find = |bytes: &[u8]| Search::from(0).run(Window::whole(bytes), bytes.len() as u64).unwrap();
+        assert_eq!(find(&[message(b"hi"), message(b"hi")].concat()), Some(0));
+        assert_eq!(find(&[message_of_last_op(b""), message(b"hi")].concat()), Some(0));
+        // A version line has no op, and none needs to follow it.
+        assert_eq!(find(&[JUNK, LINE].concat()), Some(20));
+        assert_eq!(find(JUNK), None);
+    }
+
+    /// A pipe shows the file bit by bit.
+    #[test]
+    fn a_search_that_is_continued_finds_the_first_record() {
+        for first in [message(&[1; 100]), message_of_last_op(&[1; 100])] {
+            let file = [JUNK, &first, &message(b"hi")].concat();
+            for len in 0..file.len() {
+                let mut search = Search::from(5);
+                let begin = Window { data: &file[..len], base: 0, eof: false };
+                if let Ok(found) = search.run(begin, u64::MAX) {
+                    assert_eq!(found, Some(20), "{len} bytes");
+                }
+                let rest = &file[usize::try_from(search.next).unwrap()..];
+                let rest = Window { data: rest, base: search.next, eof: true };
+                assert_eq!(search.run(rest, rest.end()), Ok(Some(20)), "{len} bytes before");
+            }
+        }
+    }
+
+    /// Bytes of a record are lost, so its length reaches into what follows: the data are searched.
+    #[test]
+    fn the_first_of_the_records_that_lead_out_of_a_record_is_found() {
+        let (a, b, behind) = (message(b"one"), message(b"two"), message(b"three"));
+        let crossing = |file: &[u8], end: usize| crossing(Window::whole(file), 0, end as u64).unwrap();
+        let file = [b"junk", &a[..], &b, &behind].concat();
+        assert_eq!(crossing(&file, 4 + a.len() + 10), Some(4));
+        // Those that end with the record are part of its data.
+        assert_eq!(crossing(&file, 4 + a.len() + b.len()), None);
+        let file = [b"junk", LINE, &a, &b].concat();
+        assert_eq!(crossing(&file, 4 + LINE.len() + 10), Some(4));
+        let file = [b"junk", LINE, JUNK].concat();
+        assert_eq!(crossing(&file, 4 + 8), None);
     }
 }

@@ -4,11 +4,11 @@
 mod support;
 
 use proptest::prelude::*;
-use rosbag12::wire::{Header, RecordHead};
+use rosbag12::wire::{Header, RecordHead, VERSION_LINE};
 use rosbag12::{BagReader, BagStream};
 use rovelog_core::{LogReader, LogStream, Select};
 use rovelog_testing::{Dribble, Log, PIECES, check_order, differences};
-use support::{LOGS, common_of_reader, common_of_stream, open, options, readable};
+use support::{LOGS, common_of_reader, common_of_stream, definition, message, open, options, readable};
 
 /// Bags whose index tells the reader more than a pipe can know before its end, and those whose
 /// definitions come after their messages.
@@ -177,16 +177,9 @@ fn a_bag_header_without_data_may_be_longer_than_its_padding() {
 /// A definition in the middle of a bag holds for the very next message, however the input is split.
 #[test]
 fn a_definition_between_messages_holds_at_once() {
-    let md5: &[u8] = b"992ce8a1687cec8c8bd883ec73ca41d1";
-    let topic: [(&str, &[u8]); 3] = [("topic", b"/a"), ("type", b"std_msgs/String"), ("md5", md5)];
-    let message = |sec: u32| {
-        let stamp: [(&str, &[u8]); 3] = [("op", &[2]), ("sec", &sec.to_le_bytes()), ("nsec", &[0; 4])];
-        record(&[&topic[..], &stamp].concat(), b"\x02\0\0\0m0")
-    };
-    let definition = record(&[&topic[..], &[("op", &[1][..]), ("def", b"uint64 data\n")]].concat(), &[]);
-    let messages = || (1..6).flat_map(message);
-    let bag = b"#ROSRECORD V1.2\n".iter().copied().chain(messages()).chain(definition).chain(messages());
-    let bytes = bag.collect::<Vec<_>>().into();
+    let messages = || (1..6).map(message).collect::<Vec<_>>().concat();
+    let definition = definition("uint64 data\n");
+    let bytes = [&VERSION_LINE[..], &messages(), &definition, &messages()].concat().into();
     let bag = open(&bytes);
     for size in [1, 7, 64, 200, 4096] {
         let mut stream = BagStream::new(Dribble::new(&bytes, [size]), &options("bag")).unwrap();

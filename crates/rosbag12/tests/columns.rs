@@ -3,8 +3,11 @@
 
 mod support;
 
+use std::io::Cursor;
+
 use arrow_array::RecordBatchReader as _;
 use arrow_array::cast::AsArray as _;
+use rosbag12::BagWriter;
 use rovelog_core::{LogReader, Select, Value};
 use rovelog_testing::timed_rows;
 use support::{LOGS, open, readable};
@@ -65,6 +68,24 @@ fn columns_hold_what_records_hold() {
         }
     }
     assert!(rows > 100, "only {rows} rows");
+}
+
+/// A bag of several blocks, each of which is read a megabyte at a time.
+#[test]
+fn columns_of_a_large_bag_hold_all_messages() {
+    let mut out = BagWriter::new(Cursor::new(Vec::new())).expect("memory");
+    let id = out.connect(b"/a", b"a/B", &[b'0'; 32], b"uint8[] x").expect("a topic");
+    let payload = [&60_000u32.to_le_bytes()[..], &vec![7; 60_000]].concat();
+    for sec in 0..150 {
+        out.message(id, sec, 0, None, &payload).expect("memory");
+    }
+    let bag = open(&out.finish().expect("memory").into_inner().into());
+    let topic = bag.topic("/a").expect("its topic");
+    let batches = topic.columns(&Select::topic("/a")).unwrap();
+    let times: Vec<_> = batches.flat_map(|batch| timed_rows(&batch.unwrap())).map(|(time, _)| time).collect();
+    assert_eq!(times, (0..150).map(|sec| Some(sec * 1_000_000_000)).collect::<Vec<_>>());
+    let records = bag.records(&Select::all()).map(|record| record.unwrap().seq);
+    assert!(records.eq(0..150));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Chunks that all overlap in time come in time order, and memory stays bounded.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use peak_alloc::PeakAlloc;
 use rosbag12::v2::wire::ConnectionHeader;
@@ -10,6 +10,9 @@ use rovelog_core::{LogReader, Select};
 
 #[global_allocator]
 static PEAK: PeakAlloc = PeakAlloc;
+
+/// Memory is counted for the whole process, so one test runs at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// A chunk is closed at 768 KiB.
 const CHUNKS: u32 = 64;
@@ -45,9 +48,7 @@ fn interleaved(compression: Compression, bytes: usize) -> Vec<u8> {
 
 /// Reads such a bag; at most so many bytes of memory are allowed.
 fn check(compression: Compression, bytes: usize, most: usize) {
-    // Memory is that of the program: tests of it run one at a time.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock();
     let bag = interleaved(compression, bytes);
     let mut options = BagOptions::default();
     options.read.limits.unpacked = 64 << 20;

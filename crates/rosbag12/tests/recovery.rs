@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::io::Cursor;
+
 use rosbag12::v2::Compression;
-use rosbag12::{BagOptions, BagReader, IndexState, Part};
+use rosbag12::{BagOptions, BagReader, BagWriter, IndexState, Part};
 use rovelog_core::{LogReader, RecoverOptions, Recovery};
 use support::{LOGS, open, readable};
 
@@ -32,8 +34,10 @@ fn recovered_bags_are_sound_and_accounted_for() {
         assert!(!counts.contains_key("W-BAG-137"), "{name}: other readers refuse such a connection");
         let (_, twice) = recover(&again);
         assert!(twice.unchanged, "{name}: not sound enough to be copied");
-        let size: u64 = bag.ledger().iter().map(|(_, range)| range.end - range.start).sum();
+        let ledger = bag.ledger();
+        let size: u64 = ledger.iter().map(|(_, range)| range.end - range.start).sum();
         assert_eq!(size, bag.info().size, "{name}: the ledger");
+        assert!(ledger.windows(2).all(|two| two[0].0 != two[1].0), "{name}: neighbours of one kind");
     }
 }
 
@@ -71,6 +75,48 @@ fn what_is_lost_is_named() {
     assert!(matches!(bag.ledger().last(), Some((Part::Tail, _))));
     let bag = open(&LOGS.case("damaged-zeros").bytes);
     assert_eq!(bag.ledger().iter().filter(|(part, _)| *part == Part::Lost).count(), 1);
+}
+
+/// Returns a closed bag of four messages of one topic.
+fn closed() -> Vec<u8> {
+    let mut out = BagWriter::new(Cursor::new(Vec::new())).expect("memory");
+    let id = out.connect(b"/a", b"a/B", &[b'0'; 32], b"uint8[] x").expect("a topic");
+    for sec in 1..5 {
+        out.message(id, sec, 0, None, b"\x02\0\0\0hi").expect("memory");
+    }
+    out.finish().expect("memory").into_inner()
+}
+
+/// The entry of a first message names its definition, which is intact; positions of an appended bag
+/// count from its own start.
+#[test]
+fn lost_messages_of_all_bags_of_a_file_are_named() {
+    let one = closed();
+    let offsets: Vec<u64> =
+        open(&one.clone().into()).records_in_file_order().map(|record| record.offset).collect();
+    for (section, message) in [(0, 0), (0, 1), (1, 0), (1, 2)] {
+        let mut bytes = one.repeat(2);
+        let offset = offsets[message] + section * one.len() as u64;
+        let at = usize::try_from(offset).unwrap();
+        bytes[at..at + 4].fill(0xff);
+        let bag = open(&bytes.into());
+        assert_eq!(bag.info().records, 7);
+        let [lost] = &bag.lost_messages()[..] else { panic!("message {message} of bag {section}") };
+        let nanos = i64::try_from(message + 1).unwrap() * 1_000_000_000;
+        assert_eq!((&lost.topic[..], lost.nanos, lost.offset), (&b"/a"[..], nanos, offset));
+    }
+}
+
+/// Other readers refuse these, though their indices name every message.
+#[test]
+fn bags_that_no_recorder_leaves_are_not_intact() {
+    assert!(open(&closed().into()).is_intact());
+    assert!(!open(&[&closed()[..], &[0xff; 20]].concat().into()).is_intact());
+    for case in ["index-first-entry-is-data", "index-of-a-topic-without-messages"] {
+        let bag = open(&LOGS.case(case).bytes);
+        assert_eq!(bag.sections()[0].index, IndexState::Exact, "{case}");
+        assert!(!bag.is_intact(), "{case}");
+    }
 }
 
 /// One lost message each: those around it stay, whatever it is that breaks.

@@ -1,5 +1,6 @@
-//! `cargo xtask mutants FILE...`: changes the code of files, one place at a time, and runs the tests of
-//! their crate after each change. A change that no test notices is a line without a test.
+//! `cargo xtask mutants FILE... [--only TEXT]...`: changes the code of files, one place at a time, and
+//! runs the tests of their crate after each change. A change that no test notices is a line without a
+//! test.
 //!
 //! cargo-mutants says what to change. All changes are compiled once, as branches that a number turns
 //! on; to build the tests after each change takes days. Changes that cannot make a difference, or only
@@ -77,13 +78,22 @@ enum Outcome {
 /// Crates whose tests are those of core, which has few of its own.
 const ABOVE_CORE: &[&str] = &["ulog-format", "rld-format", "rosbag12", "vel-format"];
 
-/// Runs the subcommand.
-pub(crate) fn command(files: &[String]) -> Result<()> {
-    ensure!(!files.is_empty(), "usage: mutants FILE...");
-    for file in files {
+/// Runs the subcommand: `FILE... [--only TEXT]...`, changes whose names contain one of the texts.
+pub(crate) fn command(args: &[String]) -> Result<()> {
+    let (mut files, mut only) = (Vec::new(), Vec::new());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--only" => only.push(args.next().context("--only TEXT")?.as_str()),
+            file => files.push(file),
+        }
+    }
+    ensure!(!files.is_empty(), "usage: mutants FILE... [--only TEXT]...");
+    for file in &files {
         ensure!(root().join(file).is_file(), "there is no file {file}");
     }
-    let changes = list(files)?;
+    let mut changes = list(&files)?;
+    changes.retain(|change| only.is_empty() || only.iter().any(|text| change.name.contains(text)));
     ensure!(!changes.is_empty(), "nothing to change");
     let mut packages: Vec<&str> = changes.iter().map(|change| change.package.as_str()).collect();
     if packages.contains(&"rovelog-core") {
@@ -102,7 +112,7 @@ fn folder() -> PathBuf {
 }
 
 /// Returns the changes that cargo-mutants makes in these files.
-fn list(files: &[String]) -> Result<Vec<Change>> {
+fn list(files: &[&str]) -> Result<Vec<Change>> {
     let mut mutants = Command::new(tools::installed(MUTANTS)?);
     mutants.args(["mutants", "--workspace", "--all-features", "--list", "--json"]).current_dir(root());
     mutants.args(files.iter().flat_map(|file| ["--file", file]));

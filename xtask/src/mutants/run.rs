@@ -14,9 +14,6 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::{ABOVE_CORE, Change, Outcome, Tests, folder};
 
-/// Programs that notice most changes, in this order; the others follow, and at last those of examples.
-const FIRST: &[&str] = &["corpus", "roundtrip", "recovery", "agreement"];
-
 /// Longest time of a program of tests after a change: this many times what it takes without one. A
 /// loop without end counts as noticed.
 const TIMES: u32 = 5;
@@ -29,14 +26,15 @@ pub(super) fn all(
 ) -> Result<()> {
     let mut tests = tests.to_vec();
     tests.retain(|tests| tests.name != "examples");
-    tests.sort_by_key(|tests| FIRST.iter().position(|name| *name == tests.name).unwrap_or(FIRST.len()));
-    let mut limits = Vec::new();
-    for tests in &tests {
+    let mut timed = Vec::new();
+    for tests in tests {
         let started = Instant::now();
-        let outcome = run(tests, None, Duration::MAX)?;
+        let outcome = run(&tests, None, Duration::MAX)?;
         ensure!(outcome == Outcome::Missed, "{} fails without a change", tests.program.display());
-        limits.push(TIMES * started.elapsed() + Duration::from_secs(10));
+        timed.push((TIMES * started.elapsed() + Duration::from_secs(10), tests));
     }
+    // The fast ones first: most changes are noticed by any.
+    timed.sort_by_key(|(limit, _)| *limit);
     let left: Vec<usize> = (0..changes.len()).filter(|number| !outcomes.contains_key(number)).collect();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || -> Result<()> {
@@ -48,7 +46,7 @@ pub(super) fn all(
                 above || tests.folder.ends_with(&change.package)
             };
             let mut outcome = Outcome::Missed;
-            for (tests, limit) in tests.iter().zip(&limits).filter(|(tests, _)| own(tests)) {
+            for (limit, tests) in timed.iter().filter(|(_, tests)| own(tests)) {
                 outcome = run(tests, Some(*number), *limit)?;
                 if outcome != Outcome::Missed {
                     break;

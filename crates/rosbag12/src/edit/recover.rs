@@ -150,12 +150,11 @@ impl BagReader {
     /// definition: the reference readers refuse a bag where a full disk left it otherwise.
     fn is_indexed_as_recorded(&self) -> bool {
         self.cursor().filter(|record| record.message.is_none()).all(|record| {
-            let Some(Record { header: Header::Index(index), data }) = self.wire_record(&record) else {
+            let Some(Record { header: Header::Index(_), data }) = self.wire_record(&record) else {
                 return true;
             };
             let first = IndexEntry::all_of(data).first();
-            index.count.get() > 0
-                && first.is_some_and(|entry| self.end_of_definition(entry.pos.get()).is_some())
+            first.is_some_and(|entry| self.end_of_definition(entry.pos.get()).is_some())
         })
     }
 

@@ -109,6 +109,17 @@ mod tests {
         assert!(types.layout().is_err());
     }
 
+    #[test]
+    fn a_payload_may_hold_a_million_values_and_as_many_bytes_as_its_length_says() {
+        let layout = |text: &str| Types::resolve("a/A", text.as_bytes(), 64, &|_| None).unwrap().layout();
+        // The list is a value too.
+        let values = |count: u64| layout(&format!("B[{count}] b\n===\nMSG: a/B\n"));
+        assert_eq!(values(MAX_VALUES - 1).unwrap().values(), MAX_VALUES);
+        assert!(values(MAX_VALUES).is_err());
+        assert_eq!(layout("uint8[4294967295] a").unwrap().size(), Some(u32::MAX.into()));
+        assert!(layout("uint8[4294967295] a\nuint8 b").is_err());
+    }
+
     fn json(text: &str, payload: &[u8]) -> String {
         let (value, used) = plan(text).value(payload).unwrap();
         assert_eq!(used, payload.len());

@@ -31,6 +31,34 @@ pub fn readable() -> impl Iterator<Item = (Log, BagReader)> {
     LOGS.all().into_iter().filter_map(move |log| open(&log).map(|bag| (log, bag)))
 }
 
+/// What the records of one topic have in common.
+const TOPIC: [(&str, &[u8]); 3] =
+    [("topic", b"/a"), ("type", b"std_msgs/String"), ("md5", b"992ce8a1687cec8c8bd883ec73ca41d1")];
+
+/// Returns a record of V1.2: fields by name and value, then data.
+pub fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
+    let len = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap().to_le_bytes();
+    let fields = fields.iter().map(|(name, value)| [name.as_bytes(), b"=", value].concat());
+    let header = fields.map(|field| [&len(&field), &field[..]].concat()).collect::<Vec<_>>().concat();
+    [&len(&header), &header[..], &len(data), data].concat()
+}
+
+/// Returns a definition of the topic `/a`.
+pub fn definition(text: &str) -> Vec<u8> {
+    record(&[&TOPIC[..], &[("op", &[1][..]), ("def", text.as_bytes())]].concat(), &[])
+}
+
+/// Returns a message of the topic `/a`, of six bytes.
+pub fn message(sec: u32) -> Vec<u8> {
+    message_of(&[], sec, b"\x02\0\0\0m0")
+}
+
+/// Returns a message of the topic `/a`, unless the further fields name another one.
+pub fn message_of(further: &[(&str, &[u8])], sec: u32, data: &[u8]) -> Vec<u8> {
+    let stamp: [(&str, &[u8]); 3] = [("op", &[2]), ("sec", &sec.to_le_bytes()), ("nsec", &[0; 4])];
+    record(&[&TOPIC[..], &stamp, further].concat(), data)
+}
+
 /// Returns a record with its fields; null where the payload is too short for them.
 fn record_json(record: &Record<'_>) -> Json {
     record_with(record, &record.value().map_or(Json::Null, |value| json_of(&value)))
