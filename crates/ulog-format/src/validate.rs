@@ -402,3 +402,27 @@ fn fits_parameter(parameter: Info<'_>, searched: bool) -> bool {
         key.scalar().is_some_and(|scalar| scalar.size() == parameter.value.len() && (usual || !searched))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use rovelog_core::ReadOptions;
+
+    use super::*;
+
+    #[test]
+    fn looking_ahead_parses_no_more_than_its_budget() {
+        let mut definitions = Definitions::default();
+        for text in [&b"t:e[2] x;"[..], b"e:uint16_t y;"] {
+            let format = Message::Format(wire::Format { format: text });
+            definitions.apply(0, 0, &format, &mut ReadOptions::default().diagnostics());
+        }
+        let both = 9 + 13;
+        let validator = Validator::new(Window::whole(&[]), &definitions, 0, 2 * both);
+        let size = || validator.row_size("t", &Overlay::default());
+        assert_eq!((size(), validator.used()), (Some((4, 4)), both));
+        assert_eq!((size(), validator.used()), (Some((4, 4)), 2 * both));
+        assert_eq!(size(), None);
+        // What is parsed is work too.
+        assert_eq!(validator.work.get(), 2 * both + 9);
+    }
+}
