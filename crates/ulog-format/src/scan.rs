@@ -286,8 +286,8 @@ impl Scanner {
             let used = validator.used();
             // What was searched is searched, whatever is missing now.
             self.damage = Some(damage);
-            let found = found?;
             self.used += used;
+            let found = found?;
             let passes = |limit: u64| damage.due.is_none_or(|(_, end)| end > limit);
             let (end, rule) = match found {
                 Some(end) if damage.due.is_some_and(|(_, claimed)| claimed == end) => {

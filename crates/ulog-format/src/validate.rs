@@ -159,7 +159,13 @@ impl<'a> Validator<'a> {
                 let strictness = if scan.work <= allowed { Strictness::Searched } else { Strictness::Cheap };
                 if begins_chain(letter, strictness) {
                     self.work.set(0);
-                    if self.chain(at, strictness)? {
+                    let used = self.used.get();
+                    let chain = self.chain(at, strictness);
+                    if chain.is_err() {
+                        // The same is parsed again when there is more.
+                        self.used.set(used);
+                    }
+                    if chain? {
                         return Ok(Some(at));
                     }
                     scan.work += self.work.get();

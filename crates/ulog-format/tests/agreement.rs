@@ -142,6 +142,19 @@ fn records_come_in_the_order_of_time_and_offset() {
 }
 
 #[test]
+fn topics_count_their_records_and_bytes() {
+    for (log, reader) in readable() {
+        let mut want = vec![(0, 0); reader.topics().len()];
+        for record in reader.records_in_file_order() {
+            let (count, bytes) = &mut want[record.topic.id.index()];
+            (*count, *bytes) = (*count + 1, *bytes + record.payload.len() as u64);
+        }
+        let got = reader.topics().iter().map(|topic| (topic.count, topic.bytes));
+        assert!(got.eq(want), "{}", log.name);
+    }
+}
+
+#[test]
 fn latched_records_are_each_topics_last_before_the_window() {
     let reader = open(&LOGS.case("one-topic+multi-id").bytes);
     let end = reader.info().end.expect("an end").nanos;

@@ -31,13 +31,23 @@ fn log(parts: &[Vec<u8>]) -> Vec<u8> {
     [b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec(), parts.concat()].concat()
 }
 
-/// Returns how often the format was parsed to look ahead, while a log was scanned.
+/// Returns how often the format was parsed to look ahead, while a log was scanned: whole, and as it
+/// comes from a pipe, byte by byte.
 fn parsed(parts: &[Vec<u8>]) -> u64 {
     let bytes = log(parts);
-    let mut scanner = scanner(&bytes);
-    while !matches!(scanner.step(Window::whole(&bytes)).unwrap(), Step::End) {}
-    assert_eq!(scanner.used % FORMAT.len() as u64, 0);
-    scanner.used / FORMAT.len() as u64
+    let whole = bytes.len()..=bytes.len();
+    let [used, piecewise] = [whole, 16..=bytes.len()].map(|lengths| {
+        let mut scanner = scanner(&bytes);
+        for len in lengths {
+            let window = Window { data: &bytes[..len], base: 0, eof: len == bytes.len() };
+            while let Ok(step) = scanner.step(window)
+                && !matches!(step, Step::End)
+            {}
+        }
+        scanner.used
+    });
+    assert_eq!((used, used % FORMAT.len() as u64), (piecewise, 0));
+    used / FORMAT.len() as u64
 }
 
 #[test]
@@ -50,6 +60,8 @@ fn definitions_that_looking_ahead_parses_are_counted() {
     assert_eq!(parsed(&[unknown(), chain()]), 1);
     // The search behind damage.
     assert_eq!(parsed(&[vec![0xFF; 20], chain()]), 1);
+    let wrong = messages(&[(b'F', FORMAT), (b'A', SUBSCRIPTION), (b'D', &ROW[..9])]);
+    assert_eq!(parsed(&[vec![0xFF; 20], wrong, vec![0xFF; 20], chain()]), 2);
     // A text that contains the messages, and is followed by none.
     let swallowed = [b"6\0\x10\0\0\0\0\0\0".to_vec(), chain()].concat();
     assert_eq!(parsed(&[messages(&[(b'L', &swallowed)]), vec![0xFF; 20]]), 1);
