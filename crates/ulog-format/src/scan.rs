@@ -581,4 +581,5 @@ fn encrypted(head: &[u8]) -> Option<&'static str> {
 }
 
 #[cfg(test)]
+#[path = "scan_tests.rs"]
 mod tests;

@@ -1,5 +1,4 @@
 //! The first bytes of a log, its flags, where data is appended, and parts that were not read.
-#![expect(clippy::single_range_in_vec_init, reason = "a list of ranges may have one")]
 
 mod support;
 
