@@ -325,7 +325,7 @@ impl<'a> Cursor<'a> {
             if self.at >= until {
                 return self.at < self.end;
             }
-            while self.at < stop {
+            loop {
                 self.plain_rows(stop, &mut |at, row| visit(Passed::Row(at, row)));
                 if self.at >= stop {
                     break;

@@ -347,7 +347,7 @@ impl Builder {
     }
 
     fn finish(self, limits: &Limits) -> Result<Layout, Undecodable> {
-        if self.trimmed > MAX_ROW || self.full > 1 << 32 {
+        if self.trimmed > MAX_ROW || self.full > u64::from(u32::MAX) {
             return Err(Undecodable::TooLarge("a row longer than a message can be"));
         }
         // The format itself is no nested level.
@@ -427,6 +427,52 @@ mod tests {
         assert_eq!(layout(&texts, "f0").unwrap_err(), Undecodable::TooLarge("too many fields"));
     }
 
+    fn leaf_limit(leaves: usize) -> Limits {
+        let mut limits = Limits::default();
+        limits.leaves = leaves;
+        limits
+    }
+
+    #[test]
+    fn leaves_are_counted_through_arrays_of_types() {
+        let texts = ["t:e[4] x;float y;", "e:float a;float b;float c;"];
+        let with = |leaves| formats(&texts).layout("t", &leaf_limit(leaves));
+        assert!(with(13).is_ok());
+        assert_eq!(with(12).unwrap_err(), Undecodable::TooLarge("too many fields"));
+    }
+
+    #[test]
+    fn a_row_is_no_longer_than_a_message() {
+        let long = Err(Undecodable::TooLarge("a row longer than a message can be"));
+        let len = |text: &str| layout(&[text], "t").map(|layout| (layout.trimmed, layout.full));
+        assert_eq!(len("t:char[65533] x;char[0] y;"), Ok((65_533, 65_533)));
+        assert_eq!(len("t:char[65533] x;char y;"), long);
+        assert_eq!(len("t:char[65533] x;char[65535] _padding0;"), Ok((65_533, 131_068)));
+        // Padding at its end is in no message, but all of it can be counted with 32 bits.
+        let padded = |t: &str| {
+            let texts = [t, "e:char[65535] _padding0;char _padding1;"];
+            formats(&texts).layout("t", &leaf_limit(1 << 20)).map(|layout| (layout.trimmed, layout.full))
+        };
+        assert_eq!(padded("t:char[0] x;e[65535] _padding0;char[65535] _padding1;"), Ok((0, 0xFFFF_FFFF)));
+        assert_eq!(padded("t:char[0] x;e[65535] _padding0;e _padding1;"), long);
+    }
+
+    #[test]
+    fn resolving_takes_no_more_steps_than_the_texts_pay_for() {
+        let mut formats = Formats { budget: 0, ..formats(&[]) };
+        let text = b"t:float x;";
+        formats.define(&FormatText::parse(text).unwrap(), text);
+        let mut resolve = || {
+            formats.layouts.clear();
+            formats.failed.clear();
+            formats.layout("t", &Limits::default()).map(|layout| layout.full)
+        };
+        for _ in 0..4 * text.len() {
+            assert_eq!(resolve(), Ok(4));
+        }
+        assert_eq!(resolve(), Err(Undecodable::TooLarge("too many redefinitions")));
+    }
+
     #[test]
     fn px4_says_units_and_names_for_its_release() {
         let text = "vehicle_status:uint64_t timestamp;uint8_t arming_state;uint8_t nav_state;";
@@ -454,11 +500,30 @@ mod tests {
     }
 
     #[test]
+    fn flight_modes_have_the_meanings_of_the_fields_that_are_there() {
+        let mode = |text: &str| {
+            let mut formats = formats(&[text]);
+            formats.learn(Info { key: b"char[3] sys_name", value: b"PX4" });
+            let layout = formats.layout("vehicle_status", &Limits::default()).unwrap();
+            layout.record.schema().fields[0].name_of(8)
+        };
+        assert_eq!(mode("vehicle_status:uint8_t nav_state;"), Some("Land on engine failure"));
+        let later = "vehicle_status:uint8_t nav_state;uint8_t nav_state_user_intention;";
+        assert_eq!(mode(later), Some("Altitude cruise"));
+    }
+
+    #[test]
     fn a_field_name_used_twice_is_numbered() {
         let t = layout(&["t:float x;float x;double x;"], "t").unwrap();
         assert_eq!(
             t.record.schema().fields.iter().map(|f| &*f.name).collect::<Vec<_>>(),
             ["x", "x#2", "x#3"]
+        );
+        // Names that earlier fields have in the log are not given again.
+        let t = layout(&["t:float x;float x#2;float x#3;float x;float x;"], "t").unwrap();
+        assert_eq!(
+            t.record.schema().fields.iter().map(|f| &*f.name).collect::<Vec<_>>(),
+            ["x", "x#2", "x#3", "x#4", "x#5"]
         );
     }
 

@@ -29,6 +29,9 @@ use crate::wire::{
 /// How many bytes ahead are prefetched: without this, the scan waits for memory at most rows.
 pub(crate) const AHEAD: usize = 4096;
 
+/// Where the flag bits of an edition without further fields end.
+const FLAGS_END: u64 = FLAG_BITS_AT + HEADER_LEN + size_of::<FlagBits>() as u64;
+
 /// A lost range whose end is being looked for.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
@@ -157,8 +160,7 @@ impl Scanner {
             });
         }
         for offset in offsets {
-            let first = FLAG_BITS_AT + HEADER_LEN + size_of::<FlagBits>() as u64;
-            if offset >= first && self.candidates.last().is_none_or(|last| offset > *last) {
+            if offset >= FLAGS_END && self.candidates.last().is_none_or(|last| offset > *last) {
                 self.candidates.push(offset);
             } else {
                 self.ignore_offset(offset);
@@ -168,8 +170,7 @@ impl Scanner {
     }
 
     fn note_flags(&mut self, rule: &'static Rule, message: impl FnOnce() -> String) {
-        let end = FLAG_BITS_AT + HEADER_LEN + size_of::<FlagBits>() as u64;
-        self.diagnostics.push(rule, FLAG_BITS_AT..end, message);
+        self.diagnostics.push(rule, FLAG_BITS_AT..FLAGS_END, message);
     }
 
     fn ignore_offset(&mut self, offset: u64) {
@@ -285,8 +286,8 @@ impl Scanner {
             let used = validator.used();
             // What was searched is searched, whatever is missing now.
             self.damage = Some(damage);
-            let found = found?;
             self.used += used;
+            let found = found?;
             let passes = |limit: u64| damage.due.is_none_or(|(_, end)| end > limit);
             let (end, rule) = match found {
                 Some(end) if damage.due.is_some_and(|(_, claimed)| claimed == end) => {
@@ -578,3 +579,7 @@ fn encrypted(head: &[u8]) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

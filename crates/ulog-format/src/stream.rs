@@ -149,3 +149,28 @@ impl<R: Read> UlogStream<R> {
         &self.stream.scan.definitions
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was scanned is let go of, and so are bytes in which no message was found.
+    #[test]
+    fn the_buffer_does_not_grow_with_the_log() -> Result<(), UlogError> {
+        const SIZE: usize = 3 << 20;
+        let mut log = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
+        log.resize(SIZE, 0xFF);
+        log.extend_from_slice(b"\x1f\0Fu:uint64_t timestamp;uint8_t v;\x04\0A\0\0\0u");
+        while log.len() < 2 * SIZE {
+            log.extend_from_slice(b"\x0b\0D\0\0\0\x10\0\0\0\0\0\0\x07");
+        }
+        let mut stream = UlogStream::new(&*log, &ReadOptions::default())?;
+        let (mut items, mut largest) = (0, 0);
+        while stream.next_item()?.is_some() {
+            items += 1;
+            largest = largest.max(stream.stream.source.window().data.len());
+        }
+        assert!(items > 200_000 && largest < 1 << 20, "{largest} bytes at once, {items} items");
+        Ok(())
+    }
+}

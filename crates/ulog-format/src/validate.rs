@@ -159,7 +159,13 @@ impl<'a> Validator<'a> {
                 let strictness = if scan.work <= allowed { Strictness::Searched } else { Strictness::Cheap };
                 if begins_chain(letter, strictness) {
                     self.work.set(0);
-                    if self.chain(at, strictness)? {
+                    let used = self.used.get();
+                    let chain = self.chain(at, strictness);
+                    if chain.is_err() {
+                        // The same is parsed again when there is more.
+                        self.used.set(used);
+                    }
+                    if chain? {
                         return Ok(Some(at));
                     }
                     scan.work += self.work.get();
@@ -401,4 +407,28 @@ fn fits_parameter(parameter: Info<'_>, searched: bool) -> bool {
         let usual = matches!(key.ty, "int32_t" | "float") && key.is_usual();
         key.scalar().is_some_and(|scalar| scalar.size() == parameter.value.len() && (usual || !searched))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog_core::ReadOptions;
+
+    use super::*;
+
+    #[test]
+    fn looking_ahead_parses_no_more_than_its_budget() {
+        let mut definitions = Definitions::default();
+        for text in [&b"t:e[2] x;"[..], b"e:uint16_t y;"] {
+            let format = Message::Format(wire::Format { format: text });
+            definitions.apply(0, 0, &format, &mut ReadOptions::default().diagnostics());
+        }
+        let both = 9 + 13;
+        let validator = Validator::new(Window::whole(&[]), &definitions, 0, 2 * both);
+        let size = || validator.row_size("t", &Overlay::default());
+        assert_eq!((size(), validator.used()), (Some((4, 4)), both));
+        assert_eq!((size(), validator.used()), (Some((4, 4)), 2 * both));
+        assert_eq!(size(), None);
+        // What is parsed is work too.
+        assert_eq!(validator.work.get(), 2 * both + 9);
+    }
 }

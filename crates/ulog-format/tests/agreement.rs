@@ -142,6 +142,19 @@ fn records_come_in_the_order_of_time_and_offset() {
 }
 
 #[test]
+fn topics_count_their_records_and_bytes() {
+    for (log, reader) in readable() {
+        let mut want = vec![(0, 0); reader.topics().len()];
+        for record in reader.records_in_file_order() {
+            let (count, bytes) = &mut want[record.topic.id.index()];
+            (*count, *bytes) = (*count + 1, *bytes + record.payload.len() as u64);
+        }
+        let got = reader.topics().iter().map(|topic| (topic.count, topic.bytes));
+        assert!(got.eq(want), "{}", log.name);
+    }
+}
+
+#[test]
 fn latched_records_are_each_topics_last_before_the_window() {
     let reader = open(&LOGS.case("one-topic+multi-id").bytes);
     let end = reader.info().end.expect("an end").nanos;
@@ -278,4 +291,67 @@ fn subscriptions_are_limited() {
     let mut stream = UlogStream::new(&*bytes, &ReadOptions::default()).expect("a log that opens");
     while stream.next_item().expect("a readable input").is_some() {}
     assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
+}
+
+/// A topic may have no rows but those that are older than the log.
+#[test]
+fn rows_from_before_the_start_of_the_log_are_found() {
+    let topics = [("zero", 0), ("first", 1), ("old", 999), ("start", 1000), ("later", 5000)];
+    let mut log = UlogWriter::new(Vec::new(), 1000).unwrap();
+    for (name, _) in topics {
+        log.define(&FormatBuilder::new(name).field::<u64>("timestamp")).unwrap();
+    }
+    for (name, time) in topics {
+        let topic = log.subscribe(name, 0).unwrap();
+        for _ in 0..3 {
+            log.write_row_bytes(topic, &u64::to_le_bytes(time)).unwrap();
+        }
+    }
+    let reader = open(&log.finish().unwrap().into());
+    for (name, time) in topics {
+        let nanos = i64::try_from(1000 * time).unwrap();
+        let at_time = |select: Select| select.between(Some(nanos), Some(nanos + 1));
+        let topic = Select::topic(format!("{name}/0"));
+        for select in [at_time(topic.clone()), topic, at_time(Select::all())] {
+            assert_eq!(reader.records(&select).count(), 3, "{name}");
+        }
+    }
+    let times: Vec<_> = topics.iter().flat_map(|(_, time)| [*time; 3]).collect();
+    let records = reader.records(&Select::all()).map(|record| record.unwrap());
+    let got: Vec<_> = records.map(|record| record.time.unwrap().nanos.unsigned_abs() / 1000).collect();
+    assert_eq!(got, times);
+}
+
+/// A narrow timestamp goes on from the row before, so no part of the log can be read by itself: not
+/// even where the first such row comes late.
+#[test]
+fn a_long_log_with_narrow_timestamps_is_read_as_one() {
+    let format = |text: &str| (b'F', text.as_bytes().to_vec());
+    let mut messages = vec![
+        format("wide:uint64_t timestamp;uint8_t[1000] filler;"),
+        format("narrow:uint16_t timestamp;"),
+        subscription(0, 0, "wide"),
+        subscription(0, 1, "narrow"),
+    ];
+    // Two blocks of the index before the first narrow row; the earliest times are in the second.
+    for number in 0..9000_u64 {
+        let time = if (4200..4600).contains(&number) { 800 + number } else { 20_000 + number };
+        messages.push((b'D', [&[0, 0], &time.to_le_bytes()[..], &[7; 1000]].concat()));
+        if number > 4700 && number % 10 == 0 {
+            // Faster than the other topic: only the row before tells how often it has wrapped.
+            messages.push((b'D', [&[1, 0], &(number * 3000).to_le_bytes()[..2]].concat()));
+        }
+    }
+    let reader = open(&laid(&messages));
+    let records: Vec<_> = reader.records_in_file_order().map(|record| (record.time, record.offset)).collect();
+    let micros = |time: Option<rovelog_core::Timestamp>| time.unwrap().nanos / 1000;
+    assert!(records.iter().map(|(time, _)| micros(*time)).max() > Some(12_000_000));
+    for (start, end) in [(0, i64::MAX / 1000), (5000, 6000), (4_000_000, 5_000_000)] {
+        let inside = records.iter().filter(|(time, _)| (start..end).contains(&micros(*time)));
+        let mut want: Vec<_> = inside.copied().collect();
+        want.sort_by_key(|(time, offset)| (micros(*time), *offset));
+        let select = Select::all().between(Some(1000 * start), Some(1000 * end));
+        let got = reader.records(&select).map(|record| record.unwrap());
+        assert!(got.map(|record| (record.time, record.offset)).eq(want), "from {start} to {end}");
+    }
 }

@@ -7,9 +7,9 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_schema::ArrowError;
-use rovelog_core::{LogReader, ReadOptions, Select, TopicId};
+use rovelog_core::{LogReader, LogStream as _, ReadOptions, Select, TopicId};
 use rovelog_testing::{Dribble, Log, timed_rows};
-use support::{LOGS, open, try_open};
+use support::{LOGS, laid, open, try_open};
 use ulog_format::{FormatBuilder, UlogStream, UlogWriter};
 
 /// Returns rows of a batch as time and JSON; JSON because NaN equals NaN there.
@@ -119,4 +119,24 @@ fn columns_say_what_their_fields_were() {
     let timestamp = schema.field_with_name("timestamp").expect("a field");
     assert_eq!(timestamp.metadata()["source_type"], "uint64_t");
     assert_eq!(timestamp.metadata()["unit"], "us");
+}
+
+/// A pipe that pauses behind a row goes on with the next one, wherever its buffer starts then.
+#[test]
+fn a_pipe_may_pause_anywhere() {
+    // Rows of 16 bytes, at multiples of 16.
+    let mut messages =
+        vec![(b'F', b"t:uint64_t timestamp;uint8_t[3] value;".to_vec()), (b'A', b"\0\0\0t".to_vec())];
+    messages.extend((0..200_u64).map(|time| (b'D', [&[0, 0], &time.to_le_bytes()[..], &[7; 3]].concat())));
+    let bytes = laid(&messages);
+    for first in 16..600 {
+        let pipe = || UlogStream::new(Dribble::new(&bytes, [first, 4096]), &ReadOptions::default()).unwrap();
+        let batches = pipe().batches(&Select::all()).map(|batch| batch.expect("small").1.num_rows());
+        assert_eq!(batches.sum::<usize>(), 200, "{first}");
+        let (mut stream, mut records) = (pipe(), 0);
+        while stream.next_record().expect("readable").is_some() {
+            records += 1;
+        }
+        assert_eq!(records, 200, "{first}");
+    }
 }

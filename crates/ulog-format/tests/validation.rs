@@ -4,71 +4,12 @@
 
 mod support;
 
-use std::ops::Range;
-
-use rovelog_core::{Bytes, LogReader as _, RecoverOptions, Severity};
-use support::{laid, open};
-
-/// A message: its type and payload.
-type Laid = (u8, Vec<u8>);
-
-/// Bytes that are no message: a length beyond the log, and a type that is none.
-const NOISE: [u8; 40] = [0xFF; 40];
-
-fn format(text: &str) -> Laid {
-    (b'F', text.as_bytes().to_vec())
-}
-
-fn subscription(id: u16, name: &str) -> Laid {
-    (b'A', [&[0], &id.to_le_bytes()[..], name.as_bytes()].concat())
-}
-
-/// A row of `t` with subscription 0: 11 bytes of payload.
-fn row(number: u64) -> Laid {
-    (b'D', [&[0, 0][..], &(1000 * number).to_le_bytes(), &[7]].concat())
-}
-
-fn string(text: &str) -> Laid {
-    (b'L', [b"6", &1000_u64.to_le_bytes()[..], text.as_bytes()].concat())
-}
-
-/// A message of a type that no version of the specification has.
-fn unknown(len: usize) -> Laid {
-    (b'x', vec![1; len])
-}
-
-fn keyed(letter: u8, key: &str, value: &[u8]) -> Laid {
-    (letter, [&[u8::try_from(key.len()).expect("short")], key.as_bytes(), value].concat())
-}
-
-/// A log of a topic and three rows, and what comes behind them.
-struct Built(Vec<u8>);
-
-impl Built {
-    fn new() -> Self {
-        let head = [format("t:uint64_t timestamp;uint8_t v;"), subscription(0, "t")];
-        Self(laid(&[&head[..], &[row(1), row(2), row(3)]].concat()).to_vec())
-    }
-
-    /// Adds bytes; returns their range.
-    fn raw(&mut self, bytes: &[u8]) -> Range<u64> {
-        let start = self.0.len() as u64;
-        self.0.extend_from_slice(bytes);
-        start..self.0.len() as u64
-    }
-
-    fn messages(&mut self, messages: &[Laid]) -> Range<u64> {
-        let header = laid(&[]).len();
-        self.raw(&laid(messages)[header..])
-    }
-}
-
-/// Returns the lost ranges of a log.
-fn lost(log: &Built) -> Vec<Range<u64>> {
-    let log = open(&Bytes::from(log.0.clone()));
-    let lost = log.diagnostics().list().iter().filter(|note| note.rule.severity == Severity::DataLost);
-    lost.map(|note| note.range.clone()).collect()
-}
+use rovelog_core::{LogReader as _, RecoverOptions, Select};
+use support::built::{
+    Built, Laid, NOISE, format, keyed, losses, lost, row, rows, string, subscription, unknown,
+};
+use support::open;
+use ulog_format::wire::SYNC_MAGIC;
 
 /// Returns whether the reader goes on with `messages` behind noise. Noise follows them again, or the
 /// end of the file.
@@ -233,7 +174,6 @@ fn definitions_in_a_chain_hold_for_its_rows() {
 /// that only it has cannot.
 #[test]
 fn rows_of_another_time_are_left_out_on_request() {
-    let rows = |numbers: Range<u64>| numbers.map(row).collect::<Vec<_>>();
     let mut log = Built::new();
     log.messages(&rows(4..40));
     log.raw(&NOISE);
@@ -247,7 +187,7 @@ fn rows_of_another_time_are_left_out_on_request() {
     log.messages(&block);
     log.raw(&NOISE);
     log.messages(&rows(40..80));
-    let log = open(&Bytes::from(log.0));
+    let log = log.open();
     assert_eq!(log.info().records, 3 + 36 + 20 + 40);
 
     let mut out = Vec::new();
@@ -256,7 +196,7 @@ fn rows_of_another_time_are_left_out_on_request() {
     assert_eq!((report.records, report.stale_records, report.stale_bytes), (79, 20, stale));
     let lost: Vec<_> = report.lost.iter().map(|range| range.end - range.start).collect();
     assert_eq!(lost, [NOISE.len() as u64; 2]);
-    let again = open(&Bytes::from(out));
+    let again = open(&out.into());
     let counts = |letter: u8| again.messages().filter(|(_, message)| message.msg_type() == letter).count();
     assert_eq!([b'F', b'A', b'L', b'D'].map(counts), [2, 2, 0, 79]);
 }
@@ -269,8 +209,178 @@ fn recovery_leaves_out_subscriptions_without_a_format() {
     log.messages(&[format("u:uint64_t timestamp;"), subscription(1, "u"), row(4)]);
     let noise = log.raw(&NOISE);
     log.messages(&[row(5), row(6), row(7)]);
-    let log = open(&Bytes::from(log.0));
+    let log = log.open();
     let mut out = Vec::new();
     let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
     assert_eq!(report.lost, [gone, noise]);
+}
+
+/// Returns the diagnostic about the only lost range of a log.
+fn only_loss(log: &Built) -> (&'static str, std::ops::Range<u64>, String) {
+    let mut losses = losses(&log.open());
+    assert_eq!(losses.len(), 1, "{losses:?}");
+    let note = losses.remove(0);
+    (note.rule.name, note.range, note.message)
+}
+
+#[test]
+fn a_loss_says_what_is_lost() {
+    let mut log = Built::new();
+    let bad = log.messages(&[(b'S', vec![0; 8])]);
+    log.messages(&rows(4..7));
+    let says = "the payload of this 'S' message contradicts its type";
+    assert_eq!(only_loss(&log), ("bad_message", bad, says.into()));
+
+    let mut log = Built::new();
+    log.messages(&[row(4)]);
+    log.0.truncate(log.0.len() - 4);
+    let cut = log.0.len() as u64 - 10..log.0.len() as u64;
+    assert_eq!(
+        only_loss(&log),
+        ("cut", cut, "a 'D' message of 14 bytes is cut 4 bytes before its end".into())
+    );
+
+    let mut log = Built::new();
+    let cut = log.raw(&[11, 0]);
+    assert_eq!(only_loss(&log), ("cut", cut, "a message is cut within its header".into()));
+
+    // Behind a text there is no row that may be corrupt.
+    let mut log = Built::new();
+    log.messages(&[string("ready")]);
+    let noise = log.raw(&NOISE);
+    log.messages(&rows(4..7));
+    assert_eq!(only_loss(&log), ("gap", noise, "no valid message in these bytes".into()));
+}
+
+#[test]
+fn the_row_right_before_a_lost_range_is_named() {
+    let says = |row: u64| {
+        format!("no valid message in these bytes; the row of t/0 at byte {row} right before may be corrupt")
+    };
+    let mut log = Built::new();
+    let noise = log.raw(&NOISE);
+    log.messages(&rows(4..7));
+    assert_eq!(only_loss(&log), ("gap", noise.clone(), says(noise.start - 14)));
+
+    // A bad message that ends the file is as whole as any other.
+    let mut log = Built::new();
+    let bad = log.messages(&[(b'S', vec![0; 8])]);
+    assert_eq!(only_loss(&log), ("gap", bad.clone(), says(bad.start - 14)));
+
+    // A row that has swallowed others: it fits, and no message follows it.
+    let mut log = Built::new();
+    log.messages(&[format("big:uint64_t timestamp;uint8_t[60] v;"), subscription(1, "big")]);
+    let before = log.messages(&rows(4..8));
+    let head = log.messages(&[(b'D', [&[1, 0][..], &8000_u64.to_le_bytes(), &[7; 60]].concat())]);
+    let swallowed = head.start + 13;
+    log.0.truncate(usize::try_from(swallowed).expect("small"));
+    let end = log.messages(&rows(9..12)).end;
+    let noise = log.raw(&[0xFF; 18 + 40]);
+    log.messages(&rows(12..15));
+    let log = log.open();
+    let losses = losses(&log);
+    let ranges: Vec<_> = losses.iter().map(|note| note.range.clone()).collect();
+    assert_eq!(ranges, [head.start..swallowed, end..noise.end]);
+    assert_eq!(losses[0].message, says(before.end - 14));
+    // No pass over the log takes the row that is lost.
+    let kept = log.records(&Select::all()).map(|record| record.expect("valid").payload.len());
+    assert_eq!(kept.collect::<Vec<_>>(), [9; 3 + 4 + 3 + 3]);
+}
+
+/// The first bytes of a text can be those of a row: the type decides.
+#[test]
+fn a_text_with_the_bytes_of_a_row_is_a_text() {
+    // Level '6' and the time are the id 0x36, the other bytes a timestamp of 4 and a field.
+    let text = (b'L', [b"6", &1024_u64.to_le_bytes()[..], b"\0k"].concat());
+    let mut log = Built::new();
+    log.messages(&[subscription(0x36, "t"), text.clone(), text.clone(), text, row(4)]);
+    let log = log.open();
+    assert_eq!((log.info().records, log.texts().expect("ULog has texts").count()), (4, 3));
+    assert_eq!(log.records(&Select::all()).count(), 4);
+}
+
+/// Lays `messages` behind bytes, and rows behind these; returns how many bytes of the messages are
+/// lost with the bytes, where that is all that is lost.
+fn lost_behind(bytes: &[u8], messages: &[Laid]) -> u64 {
+    let mut log = Built::new();
+    let head = log.raw(bytes);
+    let found = log.messages(messages);
+    log.messages(&rows(4..1504));
+    let lost = lost(&log);
+    let [range] = &lost[..] else { panic!("{lost:?}") };
+    assert!(range.start == head.start && (head.end..=found.end).contains(&range.end), "{range:?}");
+    range.end - head.end
+}
+
+/// At each 'L' of a run, a text of 19 532 bytes seems to start, and to find that it is none takes
+/// 19 526 bytes of work. 64 are allowed for each byte that was searched, and 4096.
+#[test]
+fn work_behind_damage_is_limited_by_the_bytes_that_were_searched() {
+    let text = || [string("ready")];
+    // The first byte is where a message is due; the search starts behind it.
+    let searched = |distance: usize| lost_behind(&vec![b'L'; distance + 1], &text()) == 0;
+    for (distance, found) in
+        [(241, false), (242, true), (245, false), (400, false), (9698, false), (9699, true), (9702, false)]
+    {
+        assert_eq!(searched(distance), found, "{distance}");
+    }
+    // The search starts behind the first byte of an unknown message too.
+    let behind_unknown = |run: usize| [&[0, 0, b'x'][..], &vec![b'L'; run]].concat();
+    assert_eq!([239, 240, 243].map(|run| lost_behind(&behind_unknown(run), &text())), [17, 0, 17]);
+
+    // Without any work left, only rows and synchronization messages start a chain or are part of it.
+    let lost_at = |messages: &[Laid]| lost_behind(&[b'L'; 401], messages);
+    assert_eq!(lost_at(&[]), 0);
+    assert_eq!(lost_at(&[(b'S', SYNC_MAGIC.to_vec())]), 0);
+    assert_eq!(lost_at(&[(b'O', vec![1, 0])]), 5);
+    assert_eq!(lost_at(&[(b'R', vec![9, 0])]), 5);
+    assert_eq!(lost_at(&[row(2), string("ready")]), 14 + 17);
+    assert_eq!(lost_at(&[row(2), (b'D', vec![9, 0, 1])]), 14 + 6);
+}
+
+/// The same inside of an unknown message, which could be a damaged header.
+#[test]
+fn work_inside_of_an_unknown_message_is_limited_too() {
+    let found = |run: usize| {
+        let mut inside = Built(Vec::new());
+        inside.raw(&vec![b'L'; run]);
+        let header = support::laid(&[]).len();
+        inside.raw(&support::laid(&[&[string("ready")][..], &rows(4..7)].concat())[header..]);
+        let mut log = Built::new();
+        let unknown = log.messages(&[(b'x', inside.0)]);
+        log.messages(&rows(7..1504));
+        let lost = lost(&log);
+        let [range] = &lost[..] else { panic!("{lost:?}") };
+        assert_eq!(range.start, unknown.start);
+        range.end - range.start - 3 - run as u64
+    };
+    assert_eq!([239, 240, 243].map(found), [17, 0, 17]);
+}
+
+/// The last byte of a message and the length of the next one can be the header of a row: nobody
+/// wrote that row.
+#[test]
+fn a_search_does_not_begin_inside_the_message_before() {
+    let before = (b'D', [&[0, 0][..], &4000_u64.to_le_bytes(), &[11]].concat());
+    // Seen from the byte before: the header of a row of 11 bytes, its id, its fields, two rows.
+    let mut unknown = vec![0; 10];
+    let header = support::laid(&[]).len();
+    unknown.extend_from_slice(&support::laid(&rows(5..7))[header..]);
+    unknown.resize(0x4400, 0xFF);
+    let unknown = (b'x', unknown);
+
+    // Passed, because rows follow.
+    let mut log = Built::new();
+    log.messages(&[subscription(0x78, "t"), before.clone(), unknown.clone()]);
+    log.messages(&rows(8..11));
+    assert_eq!((lost(&log), log.open().info().records), (vec![], 3 + 1 + 3));
+
+    // Lost, because noise follows. What is before it is believed where data is appended.
+    let mut log = Built::flagged();
+    let appended = log.messages(&[subscription(0x78, "t"), before]).end;
+    log.append_at(&[appended]);
+    log.messages(&[unknown]);
+    let noise = log.raw(&NOISE);
+    log.messages(&rows(8..11));
+    assert_eq!((lost(&log), log.open().info().records), (vec![appended..noise.end], 3 + 1 + 3));
 }

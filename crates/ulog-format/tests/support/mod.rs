@@ -1,6 +1,8 @@
 //! What the tests share next to `rovelog-testing`: how logs are opened, and the picture of what a reader makes of one.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+pub mod built;
+
 use rovelog_core::wire::U16Le;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, ReadOptions, Topic, Value};
 use rovelog_testing::{Log, Logs, Overview, detail, hex, json_of, nanos, record_json};
