@@ -9,7 +9,7 @@ use crate::schema::{Notes, is_plausible};
 use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, Version};
 
 /// Maximum length of a header: 131 070 channels and a comment.
-const HEADER_MAX: u64 = 4 << 20;
+pub(crate) const HEADER_MAX: u64 = 4 << 20;
 
 /// An interpretation of a header.
 pub(crate) struct Understood {

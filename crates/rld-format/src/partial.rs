@@ -4,12 +4,14 @@ use std::ops::Range;
 
 use rovelog_core::partial::{END, Ranges};
 use rovelog_core::{Result, Select};
+use zerocopy::FromBytes as _;
 
 use crate::clock::Noticed;
+use crate::header::HEADER_MAX;
 use crate::layout::Layout;
 use crate::reader::RldReader;
 use crate::validate::{may_have_extra_word, validate};
-use crate::wire::BLOCK_TIMES_LEN;
+use crate::wire::{BLOCK_TIMES_LEN, LeadIn};
 
 /// Number of blocks, spread over the log, whose times place the rows of a part of it: one for each
 /// [`SPACING`] bytes, within these bounds.
@@ -25,17 +27,14 @@ const BEHIND: u64 = 4;
 /// Fetches the header, however long it is, the times of the last blocks, and those of the second
 /// where they tell the layout of rows.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
-    let (size, mut len) = (file.size(), END);
-    let validated = loop {
-        let head = file.read(0..len.min(size))?;
-        // What is wrong with a header is said where the log is opened.
-        let Ok(found) = validate(&head, Some(size)) else { return Ok(()) };
-        match found {
-            Ok(validated) => break validated,
-            Err(need) if need.0 > len && len < size => len = need.0,
-            Err(_) => return Ok(()),
-        }
-    };
+    let size = file.size();
+    let mut head = file.read(0..END.min(size))?;
+    let stated = LeadIn::ref_from_prefix(&head).map_or(0, |(lead_in, _)| lead_in.header_size());
+    if (END..=HEADER_MAX).contains(&stated) {
+        head = file.read(0..stated.min(size))?;
+    }
+    // What is wrong with a header is said where the log is opened.
+    let Ok(Ok(validated)) = validate(&head, Some(size)) else { return Ok(()) };
     let Ok(layout) = &validated.layout else { return Ok(()) };
     let physical = layout.rows_in(size.saturating_sub(layout.header));
     let counted = validated.declared.unwrap_or(physical).min(physical);

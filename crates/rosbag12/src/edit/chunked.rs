@@ -38,6 +38,17 @@ struct Written {
     too_large: u64,
 }
 
+impl Written {
+    /// Says which messages fit no chunk, if any.
+    fn left_out(&self) -> Option<String> {
+        (self.too_large > 0).then(|| count(self.too_large, "message") + " too large for a chunk")
+    }
+
+    fn left_out_detail(&self) -> Option<Detail> {
+        self.left_out().map(|text| Detail::new("too_large", text, Value::count(self.too_large)))
+    }
+}
+
 /// Writes the messages that `each` hands out, of these bags, and the connections `unused`, which
 /// have none: twice, because the bag header says what comes.
 fn write(
@@ -256,6 +267,7 @@ pub(super) fn recover(
     let size = bag.bytes.len() as u64;
     let mut details = bag.chunk_details();
     details.push(bag.ledger_detail());
+    details.extend(written.left_out_detail());
     let missing_records = bag.info().lost.missing_records;
     Ok(Recovery { records: written.records, missing_records, details, ..Recovery::of(size, lost, &[]) })
 }
@@ -270,8 +282,9 @@ pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
         }
         bag.as_stored(select).try_for_each(|record| sink(0, &record))
     })?;
+    let details = written.left_out_detail().into_iter().collect();
     let (records, topics, bytes) = (written.records, written.topics, written.bytes);
-    Ok(Sliced { records, topics, bytes, ..Sliced::default() })
+    Ok(Sliced { records, topics, bytes, details, ..Sliced::default() })
 }
 
 pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, BagError> {
@@ -295,10 +308,6 @@ pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, 
         Ok(())
     })?;
     let (records, topics, bytes) = (written.records, written.topics, written.bytes);
-    let left_out = if written.too_large > 0 {
-        vec![count(written.too_large, "message") + " too large"]
-    } else {
-        Vec::new()
-    };
+    let left_out = written.left_out().into_iter().collect();
     Ok(Merged { records, topics, bytes, left_out, ..Merged::default() })
 }
