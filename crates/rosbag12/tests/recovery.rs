@@ -77,11 +77,11 @@ fn what_is_lost_is_named() {
     assert_eq!(bag.ledger().iter().filter(|(part, _)| *part == Part::Lost).count(), 1);
 }
 
-/// Returns a closed bag of four messages of one topic.
-fn closed() -> Vec<u8> {
+/// Returns a closed bag of four messages of one topic, a second apart.
+fn closed(start: u32) -> Vec<u8> {
     let mut out = BagWriter::new(Cursor::new(Vec::new())).expect("memory");
     let id = out.connect(b"/a", b"a/B", &[b'0'; 32], b"uint8[] x").expect("a topic");
-    for sec in 1..5 {
+    for sec in start..start + 4 {
         out.message(id, sec, 0, None, b"\x02\0\0\0hi").expect("memory");
     }
     out.finish().expect("memory").into_inner()
@@ -91,18 +91,19 @@ fn closed() -> Vec<u8> {
 /// count from its own start.
 #[test]
 fn lost_messages_of_all_bags_of_a_file_are_named() {
-    let one = closed();
+    let one = closed(1);
     let offsets: Vec<u64> =
         open(&one.clone().into()).records_in_file_order().map(|record| record.offset).collect();
     for (section, message) in [(0, 0), (0, 1), (1, 0), (1, 2)] {
-        let mut bytes = one.repeat(2);
+        let mut bytes = [&one[..], &closed(11)].concat();
         let offset = offsets[message] + section * one.len() as u64;
         let at = usize::try_from(offset).unwrap();
         bytes[at..at + 4].fill(0xff);
         let bag = open(&bytes.into());
         assert_eq!(bag.info().records, 7);
         let [lost] = &bag.lost_messages()[..] else { panic!("message {message} of bag {section}") };
-        let nanos = i64::try_from(message + 1).unwrap() * 1_000_000_000;
+        let nanos =
+            (10 * i64::try_from(section).unwrap() + i64::try_from(message).unwrap() + 1) * 1_000_000_000;
         assert_eq!((&lost.topic[..], lost.nanos, lost.offset), (&b"/a"[..], nanos, offset));
     }
 }
@@ -110,8 +111,8 @@ fn lost_messages_of_all_bags_of_a_file_are_named() {
 /// Other readers refuse these, though their indices name every message.
 #[test]
 fn bags_that_no_recorder_leaves_are_not_intact() {
-    assert!(open(&closed().into()).is_intact());
-    assert!(!open(&[&closed()[..], &[0xff; 20]].concat().into()).is_intact());
+    assert!(open(&closed(1).into()).is_intact());
+    assert!(!open(&[&closed(1)[..], &[0xff; 20]].concat().into()).is_intact());
     for case in ["index-first-entry-is-data", "index-of-a-topic-without-messages"] {
         let bag = open(&LOGS.case(case).bytes);
         assert_eq!(bag.sections()[0].index, IndexState::Exact, "{case}");

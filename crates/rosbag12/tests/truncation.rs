@@ -21,10 +21,11 @@ fn reopen(bytes: &Bytes, what: &str) -> Option<BagReader> {
     let bag = try_open(bytes)?;
     bag.records_in_file_order().for_each(|record| drop(record.value()));
     assert_eq!(bag.records(&Select::all()).count() as u64, bag.info().records, "{what}");
-    let mut at = 0;
+    let (mut at, mut before) = (0, None);
     for (part, range) in bag.ledger() {
         assert!(range.start == at && range.end > at, "{what}: {part:?} {range:?} behind {at}");
-        at = range.end;
+        assert_ne!(before, Some(part), "{what}: neighbours at {at} of one kind");
+        (at, before) = (range.end, Some(part));
     }
     assert_eq!(at, len, "{what}: bytes are not accounted for");
     Some(bag)
