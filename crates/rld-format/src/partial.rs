@@ -41,7 +41,8 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let (last, all) = (layout.blocks(counted).saturating_sub(1), layout.blocks(physical));
     let behind = last..all.min(last + BEHIND);
     let second = may_have_extra_word(&validated.header.lead_in, validated.version).then_some(1);
-    let blocks = second.into_iter().chain(behind).filter(|block| *block < all);
+    let first = (block_times(layout, 0).end > head.len() as u64).then_some(0);
+    let blocks = first.into_iter().chain(second).chain(behind).filter(|block| *block < all);
     file.fetch(&blocks.map(|block| block_times(layout, block)).collect::<Vec<_>>())
 }
 

@@ -6,8 +6,9 @@ use std::io::Cursor;
 use std::ops::Range;
 
 use rovelog::core::partial::{END, Ranges, Unread};
+use rovelog::core::wire::{U16Le, U32Le};
 use rovelog::rld_format::unit::Unit;
-use rovelog::rld_format::wire::BlockTimes;
+use rovelog::rld_format::wire::{BlockTimes, Header};
 use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter};
 use rovelog::vel_format::{NewMessage, WriteOptions, write_log};
 use rovelog::{Align, AnyLog, Bytes, ErrorKind, ReadOptions, Record, Result, Select, State, from_bytes};
@@ -95,10 +96,9 @@ fn real() -> Vec<(String, Vec<u8>)> {
 }
 
 /// An RLD log of two minutes at 8 kHz, with a gap of five seconds in the middle of a block's time.
-fn power(comment: &str) -> Vec<u8> {
+fn power() -> Vec<u8> {
     let channels = ["V1", "V2"].map(|name| ChannelSpec::analog(name, Unit::Volt, -8)).to_vec();
-    let comment = comment.to_owned();
-    let spec = LogSpec { channels, block_rows: 800, comment, ..LogSpec::new(8000) };
+    let spec = LogSpec { channels, block_rows: 800, ..LogSpec::new(8000) };
     let mut log = RldWriter::new(Cursor::new(Vec::new()), spec.header().unwrap()).unwrap();
     let mut time = 1_700_000_000 * SECOND;
     for block in 0..1200_u32 {
@@ -145,7 +145,7 @@ fn facts(record: Result<Record<'_>>) -> Row {
 #[test]
 fn an_outline_says_nothing_that_is_not_so() {
     let mut logs = real();
-    logs.extend([("power".to_owned(), power("")), ("drive".to_owned(), drive())]);
+    logs.extend([("power".to_owned(), power()), ("drive".to_owned(), drive())]);
     logs.extend(years().map(|bytes| ("years".to_owned(), bytes)));
     for (name, file) in logs {
         let parts = Parts::of(&file);
@@ -203,7 +203,7 @@ fn an_outline_says_nothing_that_is_not_so() {
 #[test]
 fn a_window_is_read_from_what_the_log_asks_for() {
     let mut logs = real();
-    logs.extend([("power".to_owned(), power("")), ("drive".to_owned(), drive())]);
+    logs.extend([("power".to_owned(), power()), ("drive".to_owned(), drive())]);
     logs.extend(years().map(|bytes| ("years".to_owned(), bytes)));
     let mut windows = 0;
     for (name, file) in logs {
@@ -251,7 +251,14 @@ fn a_window_is_read_from_what_the_log_asks_for() {
 
 #[test]
 fn a_header_is_fetched_however_long_its_comment_is() {
-    let file = power(&"x".repeat(300_000));
+    let mut file = power();
+    let mut header = Header::from_bytes(&file, None).unwrap();
+    let end = usize::try_from(header.size()).unwrap();
+    header.comment = vec![b'x'; 300_000];
+    header.lead_in.comment_length = U32Le::new(300_000);
+    // Of its length, 16 bits have a place.
+    header.lead_in.header_length = U16Le::new(u16::try_from(header.size() % (1 << 16)).unwrap());
+    file.splice(..end, header.to_bytes());
     let parts = Parts::of(&file);
     assert!(rovelog::outline(&parts, None).unwrap());
     assert!(parts.fetched() < parts.size() / 2, "{}", parts.fetched());
@@ -263,7 +270,7 @@ fn a_header_is_fetched_however_long_its_comment_is() {
 
 #[test]
 fn a_window_of_a_large_log_is_a_small_part_of_it() {
-    for (file, share) in [(power(""), 6), (drive(), 8)] {
+    for (file, share) in [(power(), 6), (drive(), 8)] {
         let parts = Parts::of(&file);
         rovelog::outline(&parts, None).unwrap();
         let before = parts.fetched();
