@@ -195,7 +195,7 @@ def test_events(real_log: rl.Log) -> None:
     longest = max(event.end_ns - event.start_ns for event in found)
     assert len(real_log.events(f"vehicle_attitude.q.yaw > {middle!r} for {longest}ns")) >= 1
     assert real_log.events(f"vehicle_attitude.q.yaw > {middle!r} for {longest + 1}ns") == []
-    with pytest.raises(rl.FieldNotFound, match="no condition"):
+    with pytest.raises(rl.FieldNotFound, match="not a condition"):
         real_log.events("vehicle_attitude.q.yaw")
 
 
