@@ -54,7 +54,8 @@ pub fn list(folder: &str, options: &Options) -> Result<Vec<Found>, RemoteError> 
         // The limit is for each answer, not for all of a long list.
         while let Some(meta) = within(options.timeout, files.try_next()).await? {
             let mut url = address.url.clone();
-            url.set_path(meta.location.as_ref());
+            // All else that an address cannot contain is encoded there.
+            url.set_path(&meta.location.as_ref().replace('%', "%25"));
             found.push(Found::new(url.as_str().to_owned(), &meta));
         }
         Ok::<_, RemoteError>(())

@@ -3,16 +3,22 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, WriteMultipart};
+use futures_util::TryStreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
 
 use crate::address::Address;
 use crate::error::RemoteError;
 use crate::store::{Options, store};
-use crate::wait::runtime;
+use crate::wait::{answer_within, runtime, within};
 
 /// Bytes of a part. Stores take at most ten thousand parts: 160 GB.
 const PART: usize = 16 << 20;
+
+/// A part may take this many times as long as an answer: 16 MB in five minutes.
+const SLOWER: u32 = 10;
 
 /// Parts that are under way at once.
 const AT_ONCE: usize = 2;
@@ -27,25 +33,24 @@ pub fn upload(from: &Path, to: &Address, force: bool, options: &Options) -> Resu
     let mut file = File::open(from)?;
     let size = file.metadata()?.len();
     let (store, path) = store(to, options)?;
+    let limit = options.timeout * SLOWER;
     runtime()?.block_on(async {
         if size <= PART as u64 {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
-            return put(&*store, &path, bytes, force).await;
+            return put(&*store, &path, bytes, force, limit).await;
         }
         // Stores have no condition on uploads in parts.
         if !force {
-            refuse_existing(&*store, &path).await?;
+            refuse_existing(&*store, &path, limit).await?;
         }
-        let mut parts = WriteMultipart::new_with_chunk_size(store.put_multipart(&path).await?, PART);
-        match send(&mut file, &mut parts).await {
-            Ok(()) => Ok(parts.finish().await.map(|_| ())?),
-            Err(error) => {
-                // What is left of an upload that is not ended is removed by the store.
-                let _ = parts.abort().await;
-                Err(error)
-            }
+        let mut parts = within(limit, store.put_multipart(&path)).await?;
+        let sent = send(&mut file, &mut *parts, limit).await;
+        if sent.is_err() {
+            // What is left of an upload that is not ended is removed by the store.
+            let _ = within(limit, parts.abort()).await;
         }
+        sent
     })
 }
 
@@ -54,39 +59,46 @@ async fn put(
     path: &object_store::path::Path,
     bytes: Vec<u8>,
     force: bool,
+    limit: Duration,
 ) -> Result<(), RemoteError> {
     let payload = PutPayload::from(bytes);
     let mode = if force { PutMode::Overwrite } else { PutMode::Create };
-    let put = store.put_opts(path, payload.clone(), PutOptions::from(mode)).await;
-    match put {
+    let put = store.put_opts(path, payload.clone(), PutOptions::from(mode));
+    match answer_within(limit, put).await? {
         // A store without conditions.
         Err(object_store::Error::NotImplemented { .. }) if !force => {
-            refuse_existing(store, path).await?;
-            Ok(store.put(path, payload).await.map(|_| ())?)
+            refuse_existing(store, path, limit).await?;
+            within(limit, store.put(path, payload)).await.map(drop)
         }
-        put => Ok(put.map(|_| ())?),
+        put => Ok(put.map(drop)?),
     }
 }
 
 async fn refuse_existing(
     store: &dyn ObjectStore,
     path: &object_store::path::Path,
+    limit: Duration,
 ) -> Result<(), RemoteError> {
-    match store.head(path).await {
+    match within(limit, store.head(path)).await {
         Ok(_) => Err(RemoteError::Exists),
-        Err(object_store::Error::NotFound { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(RemoteError::NotFound) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
-async fn send(file: &mut File, parts: &mut WriteMultipart) -> Result<(), RemoteError> {
-    let mut piece = vec![0; PART];
+/// Sends all parts and ends the upload; the limit is for each part.
+async fn send(file: &mut File, parts: &mut dyn MultipartUpload, limit: Duration) -> Result<(), RemoteError> {
+    let mut under_way = FuturesUnordered::new();
     loop {
-        let len = file.read(&mut piece)?;
-        if len == 0 {
-            return Ok(());
+        let mut piece = Vec::new();
+        file.take(PART as u64).read_to_end(&mut piece)?;
+        if under_way.len() == AT_ONCE || piece.is_empty() {
+            within(limit, under_way.try_next()).await?;
         }
-        parts.wait_for_capacity(AT_ONCE).await?;
-        parts.write(&piece[..len]);
+        if !piece.is_empty() {
+            under_way.push(parts.put_part(piece.into()));
+        } else if under_way.is_empty() {
+            return within(limit, parts.complete()).await.map(drop);
+        }
     }
 }

@@ -13,13 +13,18 @@ pub(crate) fn runtime() -> Result<Runtime, RemoteError> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
-/// Waits for an answer, no longer than `limit`.
+/// Waits for what is asked of a server, no longer than `limit`.
 pub(crate) async fn within<T>(
     limit: Duration,
     answer: impl Future<Output = object_store::Result<T>>,
 ) -> Result<T, RemoteError> {
-    match timeout(limit, answer).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(RemoteError::Stalled { after: limit }),
-    }
+    Ok(answer_within(limit, answer).await??)
+}
+
+/// Waits for an answer, no longer than `limit`.
+pub(crate) async fn answer_within<T>(
+    limit: Duration,
+    answer: impl Future<Output = T>,
+) -> Result<T, RemoteError> {
+    timeout(limit, answer).await.map_err(|_| RemoteError::Stalled { after: limit })
 }

@@ -171,3 +171,13 @@ fn a_file_is_written_to_a_server() {
     upload(&from, &to, true, &Options::default()).unwrap();
     assert_eq!(server.written("new.bin").unwrap(), b"content");
 }
+
+#[test]
+fn an_upload_that_is_not_answered_ends() {
+    let (server, folder) = served(Way::Stalls(0));
+    let from = folder.path().join("out.bin");
+    fs::write(&from, b"content").unwrap();
+    let to = Address::parse(&server.url("new.bin")).unwrap();
+    let error = upload(&from, &to, true, &impatient()).unwrap_err();
+    assert!(matches!(error, RemoteError::Stalled { .. }), "{error:?}");
+}

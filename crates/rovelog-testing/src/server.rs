@@ -56,6 +56,15 @@ struct Shared {
     put: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
+impl Shared {
+    /// Sends nothing until the server ends.
+    fn stall(&self) {
+        while !self.ended.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
 /// `me:secret` as a header has it.
 const CREDENTIALS: &str = "Basic bWU6c2VjcmV0";
 
@@ -142,6 +151,10 @@ fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
             let len = headers.get("content-length").and_then(|len| len.parse().ok()).unwrap_or(0);
             let mut body = vec![0; len];
             input.read_exact(&mut body)?;
+            if shared.way == Way::Stalls(0) {
+                shared.stall();
+                return Ok(());
+            }
             shared.put.lock().expect("no thread panics").insert(name, body);
             (&mut &*connection)
                 .write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\nETag: \"1\"\r\n\r\n")?;
@@ -206,9 +219,7 @@ fn answer(
         return Ok(true);
     }
     if matches!(shared.way, Way::Stalls(first) if number >= first) {
-        while !shared.ended.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        shared.stall();
         return Ok(false);
     }
     let is_cut = shared.way == Way::Cuts && number.is_multiple_of(2);
