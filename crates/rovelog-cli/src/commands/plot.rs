@@ -177,7 +177,7 @@ fn one(
     let all = report::span(&log).ok_or_else(|| here(Failure::failed("no record in this log has a time")))?;
     let window = args.window.resolve(&times, Some(all)).map_err(here)?;
     let start = window.start.unwrap_or(all.0);
-    let end = window.end.map_or(all.1, |end| end - 1);
+    let end = window.end.map_or(all.1, |end| end.saturating_sub(1));
     let width = width(args, kind);
     let mut panels = Vec::new();
     let wanted = wanted(args, signals, &log, context).map_err(here)?;
@@ -201,7 +201,7 @@ fn one(
         ));
     }
     let name = input.path.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
-    let span = (0.0, (end - start).max(1) as f64 / 1e9);
+    let span = (0.0, end.saturating_sub(start).max(1) as f64 / 1e9);
     let clock = times.clock();
     let from = Timestamp::new(start, clock).seconds();
     let label = match times.base {

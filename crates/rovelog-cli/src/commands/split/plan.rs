@@ -40,7 +40,7 @@ pub(super) fn by_time(log: &dyn LogReader, every: i64) -> Result<Vec<Part>, Fail
     // Records with stale times go to the first and the last part.
     let data = log.info().span().map(|(start, end)| (start.nanos, end.nanos));
     let (start, end) = data.filter(|(start, end)| start <= end).or_else(|| span(log)).unwrap_or((0, 0));
-    let cuts = (end - start) / every;
+    let cuts = end.saturating_sub(start) / every;
     if usize::try_from(cuts).is_ok_and(|cuts| cuts >= MOST) {
         return Err(too_many(cuts + 1, "choose a longer span: --every 60s"));
     }
@@ -90,7 +90,7 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
             continue;
         }
         let (first, end) = (from.or(span(log).map(|(first, _)| first)), to.or(last.checked_add(1)));
-        let middle = first.zip(end).map(|(first, end)| first + (end - first) / 2);
+        let middle = first.zip(end).map(|(first, end)| first.saturating_add(end.saturating_sub(first) / 2));
         let Some(middle) = middle.filter(|middle| first < Some(*middle) && bounds.len() < MOST) else {
             let what = format!("data that belongs together is larger than {}", shown(size));
             let why = format!("; each part starts with {} of definitions", shown(head));
