@@ -138,7 +138,11 @@ where
 }
 
 fn document(value: &Value) -> impl IntoResponse + use<> {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string())
+    json_text(value.to_string())
+}
+
+fn json_text(text: String) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], text)
 }
 
 fn binary(bytes: Vec<u8>) -> impl IntoResponse {
@@ -166,7 +170,7 @@ async fn list(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
 }
 
 async fn row(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {
-    work(move || Ok(document(&summary::row(&shared.logs, log)))).await
+    work(move || Ok(json_text(summary::row(&shared.logs, log)))).await
 }
 
 async fn log(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {

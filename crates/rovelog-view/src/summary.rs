@@ -25,9 +25,9 @@ const PX4: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the row of a log in the table of logs.
-pub(crate) fn row(logs: &Logs, number: usize) -> Value {
-    let Some(listed) = logs.list().get(number) else { return Value::Null };
-    listed.summary.get_or_init(|| facts(logs, number, listed)).clone()
+pub(crate) fn row(logs: &Logs, number: usize) -> String {
+    let Some(listed) = logs.list().get(number) else { return Value::Null.to_string() };
+    listed.summary.get_or_init(|| facts(logs, number, listed).to_string().into()).to_string()
 }
 
 fn facts(logs: &Logs, number: usize, listed: &Listed) -> Value {
