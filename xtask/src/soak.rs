@@ -41,9 +41,11 @@ const READS: &[(&str, Reads)] = &[
 /// Folder of what is exported.
 const OUTPUT: &str = "exported";
 
-/// Megabytes by which memory may grow for each further log: its place in the list of logs, and its
-/// row in that of `view`.
-const PER_LOG: f64 = 0.002;
+/// Memory may grow by this part from the fewest logs to ten times as many.
+const GROWTH: f64 = 1.5;
+
+/// That of `view` may grow by so many megabytes for each further log: it keeps the row of each.
+const PER_ROW: f64 = 0.002;
 
 /// Runs the subcommand: `[FACTOR]`, which multiplies the numbers of logs.
 pub(crate) fn command(args: &[String]) -> Result<()> {
@@ -68,7 +70,10 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
             let Figures { seconds, megabytes, files } = figures;
             writeln!(table, "| {name} | {logs} | {seconds:.1} | {megabytes:.0} | {files} |")?;
             let (fewest, first) = first.get_or_insert((logs, figures));
-            let allowed = first.megabytes + PER_LOG * f64::from(u32::try_from(logs - *fewest)?);
+            let allowed = match reads {
+                Reads::Pages => first.megabytes + PER_ROW * f64::from(u32::try_from(logs - *fewest)?),
+                Reads::Command(_) | Reads::Batches(_) => first.megabytes * GROWTH,
+            };
             if megabytes > allowed || files > first.files + 4 {
                 failed.push(format!("{name} of {logs} logs"));
             }
@@ -212,6 +217,7 @@ impl Server {
             figures.look_at(&self.process);
         }
         ensure!(shown > 0, "no log could be shown");
+        ensure!(figures.megabytes > 0.0, "this system does not tell the memory of a process");
         Ok(())
     }
 

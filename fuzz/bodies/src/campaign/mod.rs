@@ -25,9 +25,9 @@ pub const BASE_MEMORY: usize = 8 << 20;
 /// In addition for bags, whose chunks may be bz2: two decoders of 4 MB, an encoder of 8 MB.
 pub const CODEC_MEMORY: usize = 16 << 20;
 
-/// In addition for logs with a stream of bz2: a block that is damaged can unpack to 46 MB before its
-/// checksum is read, and the buffer doubles as it grows.
-pub const BROKEN_BLOCK_MEMORY: usize = 64 << 20;
+/// In addition for bags in which a damaged chunk was found: a block of bz2 can unpack to much more than
+/// it held before its checksum is read.
+pub const BROKEN_BLOCK_MEMORY: usize = 32 << 20;
 
 /// Peak memory is at most [`BASE_MEMORY`] plus this many times the bytes of the log.
 pub const MEMORY_TIMES: usize = 16;
@@ -282,7 +282,8 @@ fn check(
     let (peak, took) = (meter.memory.peak_usage().saturating_sub(before), start.elapsed());
     let codec = if subject.format == "rosbag" { CODEC_MEMORY } else { 0 };
     let unpacked = content.saturating_sub(bytes.len());
-    let broken = if bytes.windows(3).any(|start| start == b"BZh") { BROKEN_BLOCK_MEMORY } else { 0 };
+    let is_broken = log.diagnostics().list().iter().any(|noticed| noticed.rule.name == "chunk_damaged");
+    let broken = if is_broken { BROKEN_BLOCK_MEMORY } else { 0 };
     let allowed = BASE_MEMORY + codec + broken + MEMORY_TIMES * bytes.len() + CONTENT_TIMES * unpacked;
     if peak > allowed {
         return Err(format!("{peak} bytes of memory, {allowed} are allowed"));
