@@ -95,7 +95,7 @@ rovelog_core::rules! {
     INDEX_LENGTH "W-BAG-136" "index_length" Note
         "index data of another length than their count says, as recorders of before September 2010 wrote them, or version"
     CONNECTION_DAMAGED "W-BAG-137" "connection_damaged" Note
-        "a connection whose data are no fields, or lack its type, md5 sum or definition"
+        "a connection whose data are no fields, lack its type, md5 sum or definition, or contradict each other where the index has better ones"
 }
 
 #[cfg(test)]

@@ -12,9 +12,10 @@ use support::{LOGS, common_of_reader, common_of_stream, definition, message, ope
 
 /// Bags whose index tells the reader more than a pipe can know before its end, and those whose
 /// definitions come after their messages.
-const TOLD_APART: [&str; 4] = [
+const TOLD_APART: [&str; 5] = [
     "damaged+bag-in-a-message",
     "definition-behind-its-messages",
+    "v2.0+connection-damaged+index-intact",
     "v2.0+connections-only-at-the-end",
     "v2.0+damaged-bytes-in-a-chunk",
 ];

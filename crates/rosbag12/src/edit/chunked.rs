@@ -133,7 +133,7 @@ impl BagReader {
     fn declaration(&self, record: &Record<'_>) -> (Vec<u8>, Vec<u8>) {
         let origin = (record.origin() as usize).checked_sub(1);
         match origin.and_then(|number| self.scanner.chunked().origins.get(number)) {
-            Some(origin) if origin.is_known => (origin.topic.to_vec(), self.data_of(origin)),
+            Some(origin) if origin.is_known => (origin.topic.to_vec(), Self::data_of(origin)),
             _ => {
                 let topic = record.topic.name.as_bytes();
                 (topic.to_vec(), ConnectionHeader::unknown(topic).to_data())
@@ -141,17 +141,11 @@ impl BagReader {
         }
     }
 
-    /// Returns the data of a connection; where they are damaged, those that the index has, or what can
-    /// be read of them, so that other readers do not refuse the bag.
-    fn data_of(&self, origin: &Origin) -> Vec<u8> {
+    /// Returns the data of a connection; where they are damaged, what can be read of them, so that
+    /// other readers do not refuse the bag.
+    fn data_of(origin: &Origin) -> Vec<u8> {
         if origin.is_whole() {
             return origin.data.to_vec();
-        }
-        let state = self.scanner.chunked();
-        let by_index = state.ids[origin.section as usize].get(origin.id);
-        let by_index = by_index.map(|number| &state.origins[number as usize]);
-        if let Some(whole) = by_index.filter(|other| other.topic == origin.topic && other.is_whole()) {
-            return whole.data.to_vec();
         }
         let unknown = ConnectionHeader::unknown(&origin.topic);
         let Some(said) = ConnectionHeader::read(&origin.data) else { return unknown.to_data() };
@@ -194,7 +188,7 @@ impl BagReader {
     fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
         let origins = &self.scanner.chunked().origins;
         let unused = origins.iter().filter(|origin| origin.is_known && origin.count == 0);
-        let unused: Vec<Unused<'_>> = unused.map(|origin| (&*origin.topic, self.data_of(origin))).collect();
+        let unused: Vec<Unused<'_>> = unused.map(|origin| (&*origin.topic, Self::data_of(origin))).collect();
         write(&[self], &unused, out, &|sink| {
             self.records_in_file_order().try_for_each(|record| sink(0, &record))
         })

@@ -366,17 +366,19 @@ impl<'a> Inner<'a> {
         Ok(at == end || hinted.is_none())
     }
 
-    /// Returns whether at most three records from `start` on lead to the very end of the chunk.
+    /// Returns whether records of a chunk lead from `start` on to the very end of it. Those of a bag
+    /// that is a payload come behind the bag header of that bag.
     fn leads_to_end(&self, start: u64) -> Result<bool, NeedMore> {
         let mut at = start;
-        for _ in 0..3 {
-            let Probe::Good(found) = probe(self.window(), at)? else { break };
-            at = found.end();
+        loop {
+            at = match probe(self.window(), at)? {
+                Probe::Good(found) if !found.is_top() => found.end(),
+                _ => return Ok(false),
+            };
             if at == self.data.len() as u64 {
                 return Ok(true);
             }
         }
-        Ok(false)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a scan over a bag of V2.0 learns, record by record; the reader and the stream use the same.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rovelog_core::layout::Fit;
 
@@ -90,11 +90,42 @@ impl Scanner {
             count: 0,
             named: 0,
             differs: false,
+            is_right: OnceLock::new(),
         };
         let origin = state.add(origin)?;
         state.declared.entry((section, conn)).or_insert(origin);
         state.by_record.insert(key, origin);
         Some(origin)
+    }
+
+    /// Returns the origin of which a connection record of a chunk is a damaged copy: the record that
+    /// was read before, of the index, contradicts neither itself nor this one's topic or data (K25).
+    fn intact(&mut self, conn: u32, topic: &[u8], data: &[u8], at: u64) -> Option<u32> {
+        let state = self.v2.as_deref_mut()?;
+        let number = *state.declared.get(&(state.section, conn))?;
+        let known = &state.origins[number as usize];
+        let (is_topic, is_data) = (*known.topic == *topic, *known.data == *data);
+        let key = (state.section, conn, Box::from(topic), Box::from(data));
+        if is_topic == is_data || state.by_record.contains_key(&key) {
+            return None;
+        }
+        let definitions = &self.tables.definitions;
+        let is_right = |topic: &[u8], data: &[u8]| {
+            let said = ConnectionHeader::read(data).filter(|said| said.topic == Some(topic));
+            said.is_some_and(|said| definitions.are_in_agreement(&said))
+        };
+        let is_known_right = *known.is_right.get_or_init(|| is_right(&known.topic, &known.data));
+        if !is_known_right || is_right(topic, data) || state.by_record.len() >= MAX_CONNECTIONS {
+            return None;
+        }
+        self.diagnostics.push(&rules::CONNECTION_DAMAGED, at..at + 1, || {
+            let topic = text_of(&known.topic);
+            format!(
+                "the record of connection {conn} contradicts itself: that of the index, for {topic}, is used"
+            )
+        });
+        state.by_record.insert(key, number);
+        Some(number)
     }
 
     /// Says what is remarkable about connections, at the first record of each.
@@ -127,7 +158,8 @@ impl Scanner {
 
     /// Takes a connection record that is in front of messages.
     pub(super) fn declare(&mut self, conn: u32, topic: &[u8], data: &[u8], at: u64) {
-        let Some(origin) = self.origin(conn, topic, data, at) else {
+        let known = self.intact(conn, topic, data, at);
+        let Some(origin) = known.or_else(|| self.origin(conn, topic, data, at)) else {
             self.diagnostics
                 .push(&rules::TOO_MANY_TOPICS, at..at + 1, || "a connection beyond the limit".to_owned());
             return;
@@ -166,6 +198,7 @@ impl Scanner {
                 count: 0,
                 named: 0,
                 differs: false,
+                is_right: OnceLock::new(),
             };
             let origin = state.add(origin)?;
             state.ids[section as usize].set(id, origin);

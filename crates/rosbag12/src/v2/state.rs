@@ -2,7 +2,7 @@
 //! numbers, chunks, and the content of the index.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rovelog_core::text::count;
 use rovelog_core::{Detail, Value};
@@ -72,6 +72,8 @@ pub(crate) struct Origin {
     pub(crate) named: u64,
     /// Whether the index data of a chunk name others than it has.
     pub(crate) differs: bool,
+    /// Whether its record contradicts itself nowhere, once that was asked.
+    pub(crate) is_right: OnceLock<bool>,
 }
 
 impl Origin {

@@ -74,39 +74,87 @@ mod bz2 {
     /// Bytes of output that there is space for.
     const STEP: usize = 1 << 20;
 
+    /// Bytes of a stream that are kept before its blocks are known to be right. A block is known to
+    /// be right at its end only, and a damaged one can give out 46 MB until then.
+    const UNCHECKED: usize = 4 << 20;
+
+    /// Bytes before an error that are fed one by one.
+    const SLOW: usize = 256;
+
+    /// Where the bytes of a stream go.
+    enum Output<'a> {
+        Kept(&'a mut Buffer),
+        /// Nowhere: only their number is wanted.
+        Counted {
+            len: usize,
+            space: Vec<u8>,
+        },
+    }
+
+    impl Output<'_> {
+        fn len(&mut self) -> &mut usize {
+            match self {
+                Self::Kept(buffer) => &mut buffer.len,
+                Self::Counted { len, .. } => len,
+            }
+        }
+
+        /// Returns space for more bytes, up to `limit` of them in all.
+        fn spare(&mut self, limit: usize) -> &mut [u8] {
+            match self {
+                Self::Kept(buffer) => buffer.spare(STEP, limit).1,
+                Self::Counted { len, space } => {
+                    space.resize(STEP, 0);
+                    &mut space[..STEP.min(limit.saturating_sub(*len))]
+                }
+            }
+        }
+    }
+
     pub(super) fn unpack(data: &[u8], limit: usize, buffer: &mut Buffer) -> (Ending, usize) {
         if !data.starts_with(MAGIC) {
             return (if MAGIC.starts_with(data) { Ending::Cut } else { Ending::NotPacked }, 0);
         }
         let mut used = 0;
         while data[used..].starts_with(MAGIC) {
-            let start = buffer.len;
-            let (ending, len) = stream(&data[used..], limit, buffer, usize::MAX);
+            let (rest, start) = (&data[used..], buffer.len);
+            let first = limit.min(start + UNCHECKED);
+            let (mut ending, mut len) = right_blocks(rest, first, &mut Output::Kept(buffer));
+            if ending == Ending::Limit && first < limit {
+                let mut right = Output::Counted { len: start, space: Vec::new() };
+                (ending, len) = right_blocks(rest, limit, &mut right);
+                buffer.len = start;
+                stream(rest, *right.len(), &mut Output::Kept(buffer), usize::MAX);
+                // The last call may have met what is damaged behind them.
+                buffer.len = *right.len();
+            }
             used += len;
-            match ending {
-                Ending::Whole => {}
-                Ending::Broken => {
-                    // A block is known to be right at its end only, when its bytes have come out already. Fed byte by
-                    // byte, the bytes of a block come out with the last one of it.
-                    buffer.len = start;
-                    stream(&data[used - len..], limit, buffer, len.saturating_sub(SLOW));
-                    return (ending, used);
-                }
-                _ => return (ending, used),
+            if ending != Ending::Whole {
+                return (ending, used);
             }
         }
         (Ending::Whole, used)
     }
 
-    /// Bytes before an error that are fed one by one.
-    const SLOW: usize = 256;
+    /// Unpacks the blocks of one stream that are right.
+    fn right_blocks(data: &[u8], limit: usize, output: &mut Output<'_>) -> (Ending, usize) {
+        let start = *output.len();
+        let (ending, len) = stream(data, limit, output, usize::MAX);
+        if ending == Ending::Broken {
+            // The bytes of the damaged block have come out already. Fed byte by byte, the bytes of a block come out
+            // with the last one of it.
+            *output.len() = start;
+            stream(data, limit, output, len.saturating_sub(SLOW));
+        }
+        (ending, len)
+    }
 
     /// Unpacks one stream, of which so many bytes are fed at once, and then one after the other.
-    fn stream(data: &[u8], limit: usize, buffer: &mut Buffer, at_once: usize) -> (Ending, usize) {
+    fn stream(data: &[u8], limit: usize, output: &mut Output<'_>, at_once: usize) -> (Ending, usize) {
         let mut decoder = Decompress::new(false);
-        let (mut used, mut checked) = (0, buffer.len);
+        let (mut used, mut checked) = (0, *output.len());
         loop {
-            let (_, spare) = buffer.spare(STEP, limit);
+            let spare = output.spare(limit);
             if spare.is_empty() {
                 return (Ending::Limit, used);
             }
@@ -118,17 +166,17 @@ mod bz2 {
             used += taken;
             match status {
                 Ok(Status::StreamEnd) => {
-                    buffer.len += made;
+                    *output.len() += made;
                     return (Ending::Whole, used);
                 }
-                Ok(_) => buffer.len += made,
+                Ok(_) => *output.len() += made,
                 Err(_) => {
-                    buffer.len = checked;
+                    *output.len() = checked;
                     return (Ending::Broken, used);
                 }
             }
             if made == 0 {
-                checked = buffer.len;
+                checked = *output.len();
                 if taken == 0 && used == data.len() {
                     return (Ending::Cut, used);
                 }
@@ -154,6 +202,33 @@ mod tests {
 
     fn text() -> Vec<u8> {
         (0..100_000u32).flat_map(|n| (n / 7 % 1000).to_le_bytes()).collect()
+    }
+
+    /// Runs of one byte, which a block of 100 000 bytes holds five million of.
+    #[test]
+    fn of_a_damaged_block_no_more_is_kept_than_of_right_ones() {
+        const LEN: usize = 12_000_000;
+        let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        packed.write_all(&vec![7; LEN]).unwrap();
+        let packed = packed.finish().unwrap();
+        let mut buffer = Buffer::default();
+        let ending = unpack(Compression::Bz2, &packed, usize::MAX, &mut buffer);
+        assert_eq!((ending, buffer.len), ((Ending::Whole, packed.len()), LEN));
+        // In the last block, and in the checksum of the whole, which is behind it.
+        for (at, kept) in [(packed.len() - 30, 2 * 5_099_235), (packed.len() - 3, LEN)] {
+            let mut bad = packed.clone();
+            bad[at] ^= 4;
+            let mut buffer = Buffer::default();
+            let (ending, _) = unpack(Compression::Bz2, &bad, usize::MAX, &mut buffer);
+            assert_eq!((ending, buffer.len), (Ending::Broken, kept));
+            assert!(buffer.filled().iter().all(|byte| *byte == 7));
+        }
+        let mut bad = packed;
+        bad[10] ^= 4;
+        let mut buffer = Buffer::default();
+        let (ending, _) = unpack(Compression::Bz2, &bad, usize::MAX, &mut buffer);
+        assert_eq!((ending, buffer.len), (Ending::Broken, 0));
+        assert!(buffer.bytes.len() <= 5 << 20, "{} bytes", buffer.bytes.len());
     }
 
     #[test]

@@ -25,10 +25,6 @@ pub const BASE_MEMORY: usize = 8 << 20;
 /// In addition for bags, whose chunks may be bz2: two decoders of 4 MB, an encoder of 8 MB.
 pub const CODEC_MEMORY: usize = 16 << 20;
 
-/// In addition for bags in which a damaged chunk was found: a block of bz2 can unpack to much more than
-/// it held before its checksum is read.
-pub const BROKEN_BLOCK_MEMORY: usize = 32 << 20;
-
 /// Peak memory is at most [`BASE_MEMORY`] plus this many times the bytes of the log.
 pub const MEMORY_TIMES: usize = 16;
 
@@ -282,9 +278,7 @@ fn check(
     let (peak, took) = (meter.memory.peak_usage().saturating_sub(before), start.elapsed());
     let codec = if subject.format == "rosbag" { CODEC_MEMORY } else { 0 };
     let unpacked = content.saturating_sub(bytes.len());
-    let is_broken = log.diagnostics().list().iter().any(|noticed| noticed.rule.name == "chunk_damaged");
-    let broken = if is_broken { BROKEN_BLOCK_MEMORY } else { 0 };
-    let allowed = BASE_MEMORY + codec + broken + MEMORY_TIMES * bytes.len() + CONTENT_TIMES * unpacked;
+    let allowed = BASE_MEMORY + codec + MEMORY_TIMES * bytes.len() + CONTENT_TIMES * unpacked;
     if peak > allowed {
         return Err(format!("{peak} bytes of memory, {allowed} are allowed"));
     }

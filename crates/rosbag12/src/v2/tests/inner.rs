@@ -2,7 +2,7 @@
 
 use rovelog_testing::Random;
 
-use super::made::{connection, entries_of, message, unknown};
+use super::made::{connection, entries_of, index_data, message, unknown};
 use crate::v2::inner::{Hints, Inner, Item};
 use crate::v2::state::IndexRange;
 
@@ -142,7 +142,13 @@ fn a_message_beyond_the_end_is_cut_or_damaged() {
     check(&cut, &[], 0, &["message", "lost", "message"]);
     check(&cut, &[(0, 0)], end, &["message", "lost", "message"]);
     check(&records(3, b""), &[], 0, &["message", "lost", "message", "message", "message"]);
+    let many = [&["message", "lost"][..], &["message"; 15]].concat();
+    check(&records(15, b""), &[], 0, &many);
     check(&records(1, b"q"), &[], 0, &["message", "tail", "", ""]);
+    // The payload is a bag, which begins with records that no chunk has.
+    let mut bag = records(3, b"");
+    bag.insert(2, index_data(1, &[(7, 0)]));
+    check(&bag, &[], 0, &["message", "tail", "", "", "", ""]);
     check(&records(0, b""), &[(0, 0)], 0, &["message", "tail"]);
 }
 

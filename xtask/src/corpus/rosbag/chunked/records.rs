@@ -68,6 +68,22 @@ cases! {
         let content = Content::new().note("connection_damaged").connect(&conn).note("no_definition");
         Bag::recorder().put((0..3).fold(content, |content, i| content.raw(&conn, stamp(i), &[1, 2])).plain()).close()
     };
+    "v2.0+connection-damaged+index-intact" [K25] "a flipped bit in the type, the md5 sum or the definition; the index has the record as it was" => {
+        let copies = [(1, "std_msgs/String"), (2, "992ce8a1687cec8c8bd883ec73ca41d1"), (3, "string data")];
+        let connection = |id: u32| Conn::of(id, &Topic::string(&format!("/t{id}")));
+        let damaged = |(id, place): (u32, &str)| {
+            let mut record = connection(id).record();
+            let at = record.windows(place.len()).rposition(|part| part == place.as_bytes()).expect("it has it");
+            record[at] ^= 1;
+            connection(id).written(record)
+        };
+        let content = copies.into_iter().fold(Content::new(), |content, copy| {
+            content.note("connection_damaged").connect(&damaged(copy)).talk(&connection(copy.0), 0..2)
+        });
+        Bag::recorder().put(content.plain())
+            .change(|own| own.connections = copies.into_iter().map(|(id, _)| (id, connection(id))).collect())
+            .close()
+    };
     "v2.0+second-type" [K6 B25] "a topic with messages of two types" => {
         let number = Topic::new("/chatter", "std_msgs/Int32", "da5909fbe378aeaf85e547e830cc1bb7", "int32 data\n");
         let conn = Conn::of(1, &number.shown("/chatter#2"));
