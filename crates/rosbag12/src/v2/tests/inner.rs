@@ -2,7 +2,7 @@
 
 use rovelog_testing::Random;
 
-use super::made::{connection, entries_of, index_data, message, unknown};
+use super::made::{chunk, connection, entries_of, message, unknown};
 use crate::v2::inner::{Hints, Inner, Item};
 use crate::v2::state::IndexRange;
 
@@ -145,10 +145,10 @@ fn a_message_beyond_the_end_is_cut_or_damaged() {
     let many = [&["message", "lost"][..], &["message"; 15]].concat();
     check(&records(15, b""), &[], 0, &many);
     check(&records(1, b"q"), &[], 0, &["message", "tail", "", ""]);
-    // The payload is a bag, which begins with records that no chunk has.
-    let mut bag = records(3, b"");
-    bag.insert(2, index_data(1, &[(7, 0)]));
-    check(&bag, &[], 0, &["message", "tail", "", "", "", ""]);
+    // The payload is a bag, whose chunk begins with a record that no chunk has.
+    let inner = records(3, b"").split_off(2).concat();
+    let bag = [first.clone(), longer(0, b"page", 1000), chunk("none", 150, &inner)];
+    check(&bag, &[], 0, &["message", "tail", ""]);
     check(&records(0, b""), &[(0, 0)], 0, &["message", "tail"]);
 }
 
