@@ -8,7 +8,6 @@ use std::sync::Arc;
 use rovelog_core::layout::Layout;
 
 use crate::msg::{DefinitionError, FullText, SumMatch, Types, known, name_of_sum};
-use crate::v2::wire::ConnectionHeader;
 
 /// Bytes of a definition that are read.
 const MAX_TEXT: usize = 4 << 20;
@@ -242,10 +241,7 @@ impl Definitions {
 
     /// Returns whether the type, the sum and the definition that a connection states agree with each
     /// other, as far as its own text says.
-    pub(crate) fn are_in_agreement(&self, said: &ConnectionHeader<'_>) -> bool {
-        let (Some(ty), Some(md5), Some(text)) = (said.ty, said.md5sum, said.message_definition) else {
-            return false;
-        };
+    pub(crate) fn are_in_agreement(&self, ty: &[u8], md5: &[u8], text: &[u8]) -> bool {
         let name = String::from_utf8_lossy(ty);
         let sum = std::str::from_utf8(md5).ok().and_then(name_of_sum);
         sum.is_none_or(|known| *known == *name)

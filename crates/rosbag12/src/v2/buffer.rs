@@ -2,6 +2,7 @@
 
 /// How the data of a chunk end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "compressed"), expect(dead_code, reason = "nothing is unpacked then"))]
 pub(crate) enum Ending {
     /// As they should.
     Whole,
@@ -46,7 +47,6 @@ pub(crate) struct Buffer {
     pub(crate) len: usize,
 }
 
-#[cfg_attr(not(feature = "compressed"), expect(dead_code, reason = "nothing is unpacked then"))]
 impl Buffer {
     /// Returns what was unpacked, and space for `len` more bytes, or for those up to `limit`.
     pub(super) fn spare(&mut self, len: usize, limit: usize) -> (&[u8], &mut [u8]) {

@@ -111,8 +111,11 @@ impl Scanner {
         }
         let definitions = &self.tables.definitions;
         let is_right = |topic: &[u8], data: &[u8]| {
-            let said = ConnectionHeader::read(data).filter(|said| said.topic == Some(topic));
-            said.is_some_and(|said| definitions.are_in_agreement(&said))
+            let Some(said) = ConnectionHeader::read(data) else { return false };
+            let (Some(ty), Some(md5), Some(text)) = (said.ty, said.md5sum, said.message_definition) else {
+                return false;
+            };
+            said.topic == Some(topic) && definitions.are_in_agreement(ty, md5, text)
         };
         let is_known_right = *known.is_right.get_or_init(|| is_right(&known.topic, &known.data));
         if !is_known_right || is_right(topic, data) || state.by_record.len() >= MAX_CONNECTIONS {

@@ -182,9 +182,13 @@ impl Loader {
 }
 
 /// What goes through chunks keeps between them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Way {
     template: Option<Template>,
+    /// The number of the next message of each connection, while a chunk is visited; else 0.
+    seqs: Vec<u64>,
+    /// The connections whose number may not be 0.
+    touched: Vec<u32>,
 }
 
 impl Way {
@@ -197,14 +201,17 @@ impl Way {
         let fallback = &state.ids[chunk.section as usize];
         // Numbers that come to mean something else within the chunk.
         let mut local: Vec<(u32, u32)> = Vec::new();
-        let mut seqs = vec![0; reader.topics().len()];
+        let Self { template, seqs, touched } = self;
+        seqs.resize(reader.topics().len(), 0);
         for (connection, before, _) in &chunk.counts {
             seqs[*connection as usize] = *before;
+            touched.push(*connection);
         }
+        let mut taken = 0;
         let mut agrees = loaded.ending == Ending::Whole;
         let data = loaded.data(reader);
         let hints = Hints::new(&chunk.index, &reader.bytes);
-        let mut inner = chunk.inner(data, loaded.ending, hints, self.template);
+        let mut inner = chunk.inner(data, loaded.ending, hints, *template);
         let mut last = (u32::MAX, u32::MAX, 0);
         let mut take = |message: Message, local: &[(u32, u32)]| {
             // What was declared since may be of this connection.
@@ -213,12 +220,16 @@ impl Way {
                 let found = found.or_else(|| ids.get(message.conn)).or_else(|| fallback.get(message.conn));
                 let Some(origin) = found else { return false };
                 last = (message.conn, origin, state.origins[origin as usize].connection);
+                if seqs[last.2 as usize] == 0 {
+                    touched.push(last.2);
+                }
             }
             let (_, origin, connection) = last;
             let seq = &mut seqs[connection as usize];
             let Message { at, payload_at, end, time, .. } = message;
             let met = Met { at, payload_at, end, origin, connection, seq: *seq, time: time.nanos() };
             *seq += 1;
+            taken += 1;
             sink(met);
             true
         };
@@ -242,17 +253,18 @@ impl Way {
                 Some(Item::Lost { .. } | Item::Tail { .. }) => agrees = false,
             }
         }
-        self.template = inner.template();
+        *template = inner.template();
         if state.is_by_index {
             let counted = chunk
                 .counts
                 .iter()
                 .all(|(connection, before, count)| seqs[*connection as usize] == before + count);
-            let all: u64 = chunk.counts.iter().map(|(_, before, _)| before).sum();
-            let is_full = seqs.iter().sum::<u64>() == all + chunk.messages;
-            if !(agrees && counted && is_full) {
+            if !(agrees && counted && taken == chunk.messages) {
                 reader.suspect();
             }
+        }
+        for connection in touched.drain(..) {
+            seqs[connection as usize] = 0;
         }
     }
 }
