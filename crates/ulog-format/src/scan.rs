@@ -319,17 +319,17 @@ impl Scanner {
             self.at = end;
             return Step::Unread { at, end };
         }
-        self.diagnostics.push(rule, at..end, || match (rule.name, due) {
-            ("bad_message", Some((letter, _))) => {
+        self.diagnostics.push(rule, at..end, || match due {
+            Some((letter, _)) if rule == &rules::BAD_MESSAGE => {
                 format!("the payload of this '{}' message contradicts its type", letter.escape_ascii())
             }
-            ("cut", Some((letter, claimed))) => format!(
+            Some((letter, claimed)) if rule == &rules::CUT => format!(
                 "a '{}' message of {} is cut {} before its end",
                 letter.escape_ascii(),
                 count(claimed - at, "byte"),
                 count(claimed - end, "byte"),
             ),
-            ("cut", None) => "a message is cut within its header".to_owned(),
+            None if rule == &rules::CUT => "a message is cut within its header".to_owned(),
             _ => {
                 let mixture = last_row.map(|(row, _, series)| {
                     format!(
