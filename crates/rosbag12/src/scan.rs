@@ -20,7 +20,7 @@ use crate::tables::{Tables, Tally, fit, text_of};
 use crate::v2;
 use crate::validate::{Found, Probe, Search, crossing, follows, probe};
 use crate::version::{self, Version, VersionLine};
-use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry};
+use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry, is_list_of};
 
 /// What comes next in a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -372,7 +372,7 @@ impl Scanner {
             Header::Index(index) => {
                 let section = self.sections.last_mut().expect("there is always a section");
                 let (ver, count) = (index.ver.get(), index.count.get());
-                if ver != 0 || u64::from(count) * size_of::<IndexEntry>() as u64 != data.len() as u64 {
+                if ver != 0 || !is_list_of::<IndexEntry>(data, count) {
                     section.unusable = true;
                     self.diagnostics.push(&rules::INDEX_UNUSABLE, at..end, || {
                         let (entries, bytes) = (text::count(count, "entry"), text::count(data.len(), "byte"));

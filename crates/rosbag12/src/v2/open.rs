@@ -19,6 +19,7 @@ use crate::index::Index;
 use crate::options::BagOptions;
 use crate::scan::Scanner;
 use crate::sections::{self, Section};
+use crate::wire::list_len;
 
 /// What encrypts nothing.
 const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
@@ -164,7 +165,7 @@ impl Scanner {
                 });
             }
             Header::IndexData(record) => {
-                let entries = u64::from(record.count.get()) * size_of::<IndexEntry>() as u64;
+                let entries = list_len::<IndexEntry>(record.count.get());
                 if u64::from(found.data_len) != entries || record.ver.get() != VER {
                     self.diagnostics.push(&rules::INDEX_LENGTH, at..end, || {
                         let (count, stored) = (record.count.get(), found.data_len);
