@@ -479,10 +479,15 @@ pub(crate) fn is_list_of<T>(data: &[u8], count: u32) -> bool {
 
 /// Returns the bag header record as recorders wrote it: padded with spaces.
 pub(crate) fn bag_header_record(index_pos: u64) -> Vec<u8> {
-    let header = Header::BagHeader(BagHeader { index_pos: &U64Le::new(index_pos) });
-    let len = u32::try_from(header.to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
+    let index_pos = U64Le::new(index_pos);
+    padded(|data_len| Header::BagHeader(BagHeader { index_pos: &index_pos }).to_head(data_len))
+}
+
+/// Returns the record of a head whose data are spaces: together they have [`BAG_HEADER_SIZE`].
+pub(crate) fn padded(to_head: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+    let len = u32::try_from(to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
     let padding = BAG_HEADER_SIZE - len;
-    let mut record = header.to_head(padding);
+    let mut record = to_head(padding);
     record.resize(record.len() + padding as usize, b' ');
     record
 }

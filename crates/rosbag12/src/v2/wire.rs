@@ -3,7 +3,7 @@
 
 use rovelog_core::wire::{U32Le, U64Le, whole};
 
-use crate::wire::{BAG_HEADER_SIZE, Field, Fields, Name, Value, head_of, headers};
+use crate::wire::{Field, Fields, Name, Value, head_of, headers, padded};
 
 /// "Format": the version line.
 pub const VERSION_LINE: &[u8; 13] = b"#ROSBAG V2.0\n";
@@ -231,11 +231,7 @@ pub(crate) fn bag_header_record(index_pos: u64, conn_count: u32, chunk_count: u3
         encryptor: None,
         gpg_user: None,
     });
-    let len = u32::try_from(header.to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
-    let padding = BAG_HEADER_SIZE - len;
-    let mut record = header.to_head(padding);
-    record.resize(record.len() + padding as usize, b' ');
-    record
+    padded(|data_len| header.to_head(data_len))
 }
 
 #[cfg(test)]
