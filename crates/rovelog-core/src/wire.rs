@@ -100,6 +100,12 @@ pub fn range_of<T, F>(at: u64, offset: usize, _: fn(&T) -> &F) -> Range<u64> {
 }
 
 /// Returns the elements that `bytes` hold; what is left over at the end is none.
+///
+/// ```
+/// use rovelog_core::wire::{U16Le, whole};
+///
+/// assert_eq!(whole::<U16Le>(&[1, 0, 2, 0, 3]), [U16Le::new(1), U16Le::new(2)]);
+/// ```
 #[inline]
 pub fn whole<T: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -> &[T] {
     <[T]>::ref_from_prefix_with_elems(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(whole, _)| whole)
