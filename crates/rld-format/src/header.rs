@@ -1,5 +1,6 @@
 //! The header of a file: its lengths can contradict each other and the channel table.
 
+use rovelog_core::field_range;
 use rovelog_core::scan::NeedMore;
 use rovelog_core::text::{count, up_to_nul};
 
@@ -7,6 +8,9 @@ use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::schema::{Notes, is_plausible};
 use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, Version};
+
+/// Bytes by which loggers of version 3 stated a comment too long: D29 of docs/formats/rld.md.
+const COMMENT_EXCESS: u32 = 4;
 
 /// Maximum length of a header: 131 070 channels and a comment.
 pub(crate) const HEADER_MAX: u64 = 4 << 20;
@@ -50,7 +54,7 @@ pub(crate) fn read(
     let binary = usize::from(lead_in.binary_count.get());
     let wrapped = field != size && field == size % (1 << 16);
     // The writer's bug, in a header that can also have a damaged length.
-    let excess = |len: u32| len.checked_sub(4).filter(|_| version.number == 3);
+    let excess = |len: u32| len.checked_sub(COMMENT_EXCESS).filter(|_| version.number == 3);
     let as_stated = fits(size).then_some(stated);
     let readings = [as_stated, by_field, by_field.and_then(excess), as_stated.and_then(excess)];
     let mut first = None;
@@ -73,23 +77,23 @@ pub(crate) fn read(
     match reading {
         0 if wrapped => notes.push((
             &rules::HEADER_LENGTH,
-            6..8,
+            field_range!(0, LeadIn, header_length),
             format!("a header of {size} bytes contradicts its length field, {field}"),
         )),
         0 if field != size => {
             let text = format!("the length field is {field}, but comment and channels take {size}");
-            notes.push((&rules::HEADER_LENGTH, 6..8, text));
+            notes.push((&rules::HEADER_LENGTH, field_range!(0, LeadIn, header_length), text));
         }
         1 => {
             let text = format!(
                 "a comment of {} contradicts a header of {field}, which is used",
                 count(stated, "byte")
             );
-            notes.push((&rules::HEADER_LENGTH, 0x30..0x34, text));
+            notes.push((&rules::HEADER_LENGTH, field_range!(0, LeadIn, comment_length), text));
         }
         2 | 3 => notes.push((
             &rules::COMMENT_EXCESS,
-            0x30..0x34,
+            field_range!(0, LeadIn, comment_length),
             format!("the comment has {}, not {stated}", count(understood.header.comment.len(), "byte")),
         )),
         _ => {}
@@ -107,7 +111,7 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     let end = header.size();
     if !end.is_multiple_of(4) {
         let text = format!("the header has {end} bytes, which is not a multiple of 4: blocks are unaligned");
-        notes.push((&rules::UNALIGNED_HEADER, 6..8, text));
+        notes.push((&rules::UNALIGNED_HEADER, field_range!(0, LeadIn, header_length), text));
     }
     let comment = &header.comment;
     let range = LEAD_IN_LEN..LEAD_IN_LEN + comment.len() as u64;
@@ -121,7 +125,7 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     let rate = header.lead_in.sample_rate.get();
     if (1..1000).contains(&rate) && header.lead_in.data_block_size.get() != 1 {
         let text = format!("{} per second: means or single samples", count(rate, "row"));
-        notes.push((&rules::AVERAGED, 0x18..0x1a, text));
+        notes.push((&rules::AVERAGED, field_range!(0, LeadIn, sample_rate), text));
     }
 }
 

@@ -6,8 +6,8 @@
 use rovelog_core::text::count;
 use std::ops::Range;
 
-use rovelog_core::Rule;
 use rovelog_core::scan::NeedMore;
+use rovelog_core::{Rule, field_range};
 use zerocopy::FromBytes;
 
 use crate::clock;
@@ -53,7 +53,7 @@ pub(crate) struct Extent {
 /// unknown.
 pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated, NeedMore>, RldError> {
     let Ok((lead_in, _)) = LeadIn::ref_from_prefix(head) else {
-        let known = head.len().min(4);
+        let known = head.len().min(MAGIC.len());
         if !MAGIC.starts_with(&head[..known]) && !MAGIC_V1.starts_with(&head[..known]) {
             return Err(RldError::NotRld);
         }
@@ -85,7 +85,7 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
     }
     let layout = Layout::of(&header, end, extra);
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
-        notes.push((&rules::RATE_ZERO, 0x18..0x1a, "the rate is 0".to_owned()));
+        notes.push((&rules::RATE_ZERO, field_range!(0, LeadIn, sample_rate), "the rate is 0".to_owned()));
     }
     Ok(Ok(Validated { header, version, channels, layout, declared, further: 0, plausible, notes }))
 }
@@ -108,7 +108,7 @@ fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
     let agree = if size == 0 { rows == 0 && blocks == 0 } else { rows.div_ceil(size) == blocks };
     if !agree {
         let text = format!("{} in {} of {size}", count(rows, "row"), count(blocks, "block"));
-        notes.push((&rules::COUNTS_DISAGREE, 8..0x18, text));
+        notes.push((&rules::COUNTS_DISAGREE, field_range!(0, LeadIn, data_block_size..=sample_count), text));
     }
     agree.then_some(rows)
 }

@@ -145,7 +145,7 @@ impl Watch {
                 "row {row}: {name} is {value}, just below 2^32 / {}, and no value in the log is below 0: subtract it",
                 means.of
             );
-            note(&rules::MEANS_WRAPPED, *at..at + 4, text);
+            note(&rules::MEANS_WRAPPED, *at..at + size_of::<u32>() as u64, text);
         }
     }
 }

@@ -14,13 +14,13 @@ use crate::error::BagError;
 use crate::named::Named;
 use crate::old::{self, OldProbe, OldRecord, TableTopic};
 use crate::options::BagOptions;
-use crate::sections::{MAX_SECTIONS, Section};
+use crate::sections::{self, MAX_SECTIONS, Section};
 use crate::shapes::{Head, Matched};
 use crate::tables::{Tables, Tally, fit, text_of};
 use crate::v2;
 use crate::validate::{Found, Probe, Search, crossing, follows, probe};
 use crate::version::{self, Version, VersionLine};
-use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry};
+use crate::wire::{BAG_HEADER_SIZE, Data, Definition, Header, IndexEntry, is_list_of};
 
 /// What comes next in a bag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -372,7 +372,7 @@ impl Scanner {
             Header::Index(index) => {
                 let section = self.sections.last_mut().expect("there is always a section");
                 let (ver, count) = (index.ver.get(), index.count.get());
-                if ver != 0 || u64::from(count) * size_of::<IndexEntry>() as u64 != data.len() as u64 {
+                if ver != 0 || !is_list_of::<IndexEntry>(data, count) {
                     section.unusable = true;
                     self.diagnostics.push(&rules::INDEX_UNUSABLE, at..end, || {
                         let (entries, bytes) = (text::count(count, "entry"), text::count(data.len(), "byte"));
@@ -525,29 +525,23 @@ impl Scanner {
     }
 
     fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
-        self.diagnostics.push(rule, at..end, || match rule.name {
-            "cut" => format!(
-                "the record at byte {at} is cut by the end of the file; {} of it are present",
-                text::count(end - at, "byte")
-            ),
-            "bad_record" => {
-                format!("{}: invalid record header", text::count(end - at, "byte"))
-            }
-            "too_many_topics" => "a record of a topic beyond the limit".to_owned(),
-            "too_many_sections" => {
-                format!("another bag starts at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used")
-            }
-            _ => {
+        self.diagnostics.push(rule, at..end, || {
+            let bytes = text::count(end - at, "byte");
+            if rule == &rules::CUT {
+                format!("the record at byte {at} is cut by the end of the file; {bytes} of it are present")
+            } else if rule == &rules::BAD_RECORD {
+                format!("{bytes}: invalid record header")
+            } else if rule == &rules::TOO_MANY_TOPICS {
+                "a record of a topic beyond the limit".to_owned()
+            } else if rule == &rules::TOO_MANY_SECTIONS {
+                sections::beyond_limit(at)
+            } else {
                 let (from, behind, connection) = self.last_message;
                 let before = (behind == at && behind > 0).then(|| {
                     let name = &self.tables.topics[connection as usize].name;
                     format!("; the message of {name} at byte {from} right before may be corrupt")
                 });
-                format!(
-                    "no valid record in {}{}",
-                    text::count(end - at, "byte"),
-                    before.unwrap_or_default()
-                )
+                format!("no valid record in {bytes}{}", before.unwrap_or_default())
             }
         });
         (self.definition, self.bare_bag_header) = (None, None);

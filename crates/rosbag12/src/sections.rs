@@ -10,6 +10,11 @@ use crate::wire::IndexEntry;
 /// Maximum number of sections of a file.
 pub(crate) const MAX_SECTIONS: usize = 65_536;
 
+/// Says of the version line at `at` that it is beyond the limit.
+pub(crate) fn beyond_limit(at: u64) -> String {
+    format!("another bag starts at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used")
+}
+
 /// Result of comparing the index of a section with its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {

@@ -11,6 +11,9 @@ use crate::wire::{self, Fields, Header, IndexEntry, MAX_FIELDS, RecordStart};
 /// Header bytes that are believed: no recorder comes near.
 pub(crate) const MAX_HEADER: u32 = 16 << 20;
 
+/// Bytes that are looked at for the name of a field: a longer one is not a field's.
+pub(crate) const SEEN: u32 = 64;
+
 /// Fields of a header that is found by searching.
 const FIELDS_SEARCHED: u32 = 64;
 
@@ -48,12 +51,24 @@ enum Head<'a> {
 }
 
 /// Bytes of the lengths in front of a header, of its fields and of the data.
-const LEN: u64 = size_of::<U32Le>() as u64;
+pub(crate) const LEN: u64 = FIELD_LEN as u64;
+
+/// The same, for what has 32 bits itself.
+const FIELD_LEN: u32 = u32::BITS / 8;
+
+/// The shortest header: its op alone, whose length the anchor starts with.
+const OP_ONLY: u32 = FIELD_LEN + ANCHOR[0] as u32;
+
+/// The shortest header that has more than an op.
+pub(crate) const MORE_THAN_OP: u32 = OP_ONLY + 1;
+
+/// The shortest field: a name of one character, and `=`.
+const MIN_FIELD: u32 = 2;
 
 fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
     let Some(len) = window.view::<U32Le>(at)? else { return Ok(Head::Cut) };
     let len = len.get();
-    if !(8..=MAX_HEADER).contains(&len) {
+    if !(OP_ONLY..=MAX_HEADER).contains(&len) {
         return Ok(Head::Bad(None));
     }
     let end = at + LEN + u64::from(len);
@@ -78,16 +93,16 @@ pub(crate) fn is_beginning(mut bytes: &[u8], mut len: u32) -> bool {
     for _ in 0..MAX_FIELDS {
         let Ok((field, text)) = U32Le::ref_from_prefix(bytes) else { return true };
         let field = field.get();
-        if field < 2 || field > len.saturating_sub(4) {
+        if field < MIN_FIELD || field > len.saturating_sub(FIELD_LEN) {
             return false;
         }
         let Some((whole, rest)) = text.split_at_checked(field as usize) else {
-            return text.iter().take(64).take_while(|b| **b != b'=').all(|b| wire::is_name(&[*b]));
+            return text.iter().take(SEEN as usize).take_while(|b| **b != b'=').all(|b| wire::is_name(&[*b]));
         };
         if !whole.iter().position(|byte| *byte == b'=').is_some_and(|end| wire::is_name(&whole[..end])) {
             return false;
         }
-        (bytes, len) = (rest, len - 4 - field);
+        (bytes, len) = (rest, len - FIELD_LEN - field);
     }
     false
 }
@@ -118,29 +133,33 @@ fn is_version_prefix(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(window.slice(at, at + version::PREFIX.len() as u64)? == Some(version::PREFIX))
 }
 
+/// Returns whether the bytes at `at` look like a record whose header has more than an op, and at
+/// most `longest` bytes: cheap tests, which nearly all bytes fail.
+#[inline]
+pub(crate) fn may_start(window: Window<'_>, at: u64, longest: u32) -> Result<bool, NeedMore> {
+    let Some(start) = window.view::<RecordStart>(at)? else { return Ok(false) };
+    let (len, field) = (start.header_len.get(), start.field_len.get());
+    if !(MORE_THAN_OP..=longest).contains(&len) || field < MIN_FIELD || field > len - FIELD_LEN {
+        return Ok(false);
+    }
+    let name = window.upto(at + size_of::<RecordStart>() as u64, field.min(SEEN).into())?;
+    let end = name.iter().position(|byte| *byte == b'=');
+    Ok(end.is_some_and(|end| wire::is_name(&name[..end])))
+}
+
 /// Returns whether valid records begin at `at`, validated strictly enough to go on there after
 /// damage.
 fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if is_version_prefix(window, at)? {
         return Ok(version::at(window, at)?.is_some());
     }
-    let Some(start) = window.view::<RecordStart>(at)? else { return Ok(false) };
-    let (len, field) = (start.header_len.get(), start.field_len.get());
-    // The cheap tests, which nearly all bytes fail.
-    if !(9..=MAX_HEADER).contains(&len) || field < 2 || field > len - 4 {
-        return Ok(false);
-    }
-    let name = window.upto(at + size_of::<RecordStart>() as u64, u64::from(field.min(64)))?;
-    let end = name.iter().position(|byte| *byte == b'=');
-    if !end.is_some_and(|end| wire::is_name(&name[..end])) {
+    if !may_start(window, at, MAX_HEADER)? {
         return Ok(false);
     }
     let Head::Good(found) = head(window, at)? else { return Ok(false) };
     let may_be = match found.header {
         Header::Unknown(_) => false,
-        Header::Index(index) => {
-            u64::from(index.count.get()) * size_of::<IndexEntry>() as u64 == found.end - found.data_at
-        }
+        Header::Index(index) => wire::list_len::<IndexEntry>(index.count.get()) == found.end - found.data_at,
         _ => true,
     };
     Ok(may_be && found.unknown <= FIELDS_SEARCHED && follows(window, found.end)?)

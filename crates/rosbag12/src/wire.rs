@@ -8,7 +8,7 @@
 use std::io::{Cursor, ErrorKind, Read, Seek, SeekFrom};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian, binrw};
-use rovelog_core::wire::{U32Le, U64Le, counted};
+use rovelog_core::wire::{U32Le, U64Le, counted, whole};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -461,17 +461,33 @@ rovelog_core::fixed! {
 impl IndexEntry {
     /// Returns the entries of an index record; what is left over at the end is none.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
-        let whole = data.len() - data.len() % size_of::<Self>();
-        <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
+        whole(data)
     }
+}
+
+/// Returns the bytes of a list of `count` entries: of 64 bits, because those of a wrong count may be
+/// more than a 32-bit machine can address.
+#[inline]
+pub(crate) fn list_len<T>(count: u32) -> u64 {
+    u64::from(count) * size_of::<T>() as u64
+}
+
+/// Returns whether data are exactly `count` entries.
+pub(crate) fn is_list_of<T>(data: &[u8], count: u32) -> bool {
+    data.len() as u64 == list_len::<T>(count)
 }
 
 /// Returns the bag header record as recorders wrote it: padded with spaces.
 pub(crate) fn bag_header_record(index_pos: u64) -> Vec<u8> {
-    let header = Header::BagHeader(BagHeader { index_pos: &U64Le::new(index_pos) });
-    let len = u32::try_from(header.to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
+    let index_pos = U64Le::new(index_pos);
+    padded(|data_len| Header::BagHeader(BagHeader { index_pos: &index_pos }).to_head(data_len))
+}
+
+/// Returns the record of a head whose data are spaces: together they have [`BAG_HEADER_SIZE`].
+pub(crate) fn padded(to_head: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+    let len = u32::try_from(to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
     let padding = BAG_HEADER_SIZE - len;
-    let mut record = header.to_head(padding);
+    let mut record = to_head(padding);
     record.resize(record.len() + padding as usize, b' ');
     record
 }

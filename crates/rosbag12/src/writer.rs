@@ -54,19 +54,18 @@ impl IndexBuilder {
     pub(crate) fn write(&self, out: &mut dyn Write) -> Result<u64, BagError> {
         let mut written = 0;
         for (topic, (ty, entries)) in &self.topics {
-            let count = u32::try_from(entries.len())
-                .ok()
-                .filter(|count| count.checked_mul(16).is_some())
-                .ok_or_else(|| BagError::BadRecord {
-                    what: format!("the index of {}", String::from_utf8_lossy(topic)),
-                    why: "the topic has more messages than an index can store",
-                })?;
-            let (ver, number) = (U32Le::new(0), U32Le::new(count));
-            let header = Header::Index(Index { topic, ty: Some(ty), ver: &ver, count: &number });
-            let head = header.to_head(16 * count);
+            let data = entries.as_bytes();
+            let lengths = u32::try_from(data.len()).and_then(|len| Ok((u32::try_from(entries.len())?, len)));
+            let (count, len) = lengths.map_err(|_| BagError::BadRecord {
+                what: format!("the index of {}", String::from_utf8_lossy(topic)),
+                why: "the topic has more messages than an index can store",
+            })?;
+            let (ver, count) = (U32Le::new(0), U32Le::new(count));
+            let header = Header::Index(Index { topic, ty: Some(ty), ver: &ver, count: &count });
+            let head = header.to_head(len);
             out.write_all(&head)?;
-            out.write_all(entries.as_bytes())?;
-            written += head.len() as u64 + 16 * u64::from(count);
+            out.write_all(data)?;
+            written += (head.len() + data.len()) as u64;
         }
         Ok(written)
     }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -62,6 +63,52 @@ macro_rules! fixed {
             ];
         }
     )* };
+}
+
+/// Returns the bytes of the file that hold a field of a declared struct, or the fields from one to
+/// another, where the struct starts at this offset.
+///
+/// ```
+/// use rovelog_core::field_range;
+/// use rovelog_core::wire::{U16Le, U32Le};
+///
+/// #[repr(C)]
+/// struct Header {
+///     size: U32Le,
+///     major: U16Le,
+///     minor: U16Le,
+/// }
+///
+/// assert_eq!(field_range!(100, Header, major), 104..106);
+/// assert_eq!(field_range!(100, Header, major..=minor), 104..108);
+/// ```
+#[macro_export]
+macro_rules! field_range {
+    ($at:expr, $struct:ty, $field:ident) => {
+        $crate::wire::range_of($at, ::std::mem::offset_of!($struct, $field), |all: &$struct| &all.$field)
+    };
+    ($at:expr, $struct:ty, $first:ident..=$last:ident) => {
+        $crate::field_range!($at, $struct, $first).start..$crate::field_range!($at, $struct, $last).end
+    };
+}
+
+/// Returns the bytes of a field of this offset in a struct at `at`: see [`field_range!`].
+#[doc(hidden)]
+pub fn range_of<T, F>(at: u64, offset: usize, _: fn(&T) -> &F) -> Range<u64> {
+    let from = at + offset as u64;
+    from..from + size_of::<F>() as u64
+}
+
+/// Returns the elements that `bytes` hold; what is left over at the end is none.
+///
+/// ```
+/// use rovelog_core::wire::{U16Le, whole};
+///
+/// assert_eq!(whole::<U16Le>(&[1, 0, 2, 0, 3]), [U16Le::new(1), U16Le::new(2)]);
+/// ```
+#[inline]
+pub fn whole<T: FromBytes + KnownLayout + Immutable + Unaligned>(bytes: &[u8]) -> &[T] {
+    <[T]>::ref_from_prefix_with_elems(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(whole, _)| whole)
 }
 
 /// Returns what is left of `all`, the bytes that are being read: for the last field of a structure.

@@ -10,10 +10,10 @@ use rovelog_core::{Limits, Scalar};
 
 use crate::px4::fields::{self, Release};
 use crate::schema::{Basic, FormatText, TypeName, is_padding};
-use crate::wire::Info;
+use crate::wire::{DataHead, Info};
 
 /// The largest row: a message's payload less the id. Section 12 of docs/formats/ulog.md.
-const MAX_ROW: u64 = u16::MAX as u64 - 2;
+const MAX_ROW: u64 = u16::MAX as u64 - size_of::<DataHead>() as u64;
 
 /// A format's record, and what only ULog knows of it.
 #[derive(Debug, PartialEq)]

@@ -10,7 +10,7 @@ use rovelog_core::partial::Seams;
 use rovelog_core::scan::{self, NeedMore, Window};
 use rovelog_core::text::count;
 use rovelog_core::wire::U64Le;
-use rovelog_core::{Diagnostics, ReadOptions, Rule};
+use rovelog_core::{Diagnostics, ReadOptions, Rule, field_range};
 use zerocopy::FromBytes;
 
 use crate::breaches::Breaches;
@@ -20,7 +20,7 @@ use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::schema::Key;
 pub(crate) use crate::step::{MetRow, PlainRow, Step};
-use crate::validate::{Scan, Validator, Verdict};
+use crate::validate::{Scan, TYPE_AT, Validator, Verdict};
 use crate::wire::{
     DataHead, DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, HEADER_SIZE, LoggedString,
     MAGIC, Message, MessageHeader, MultiInfo, RowHead, Subscription, TaggedString, kind, number,
@@ -110,7 +110,7 @@ impl Scanner {
             seams: Seams::default(),
         };
         if header.version > 1 {
-            scanner.diagnostics.push(&rules::UNKNOWN_VERSION, 7..8, || {
+            scanner.diagnostics.push(&rules::UNKNOWN_VERSION, field_range!(0, FileHeader, version), || {
                 format!("file version {} is read as version 1", header.version)
             });
         }
@@ -319,17 +319,17 @@ impl Scanner {
             self.at = end;
             return Step::Unread { at, end };
         }
-        self.diagnostics.push(rule, at..end, || match (rule.name, due) {
-            ("bad_message", Some((letter, _))) => {
+        self.diagnostics.push(rule, at..end, || match due {
+            Some((letter, _)) if rule == &rules::BAD_MESSAGE => {
                 format!("the payload of this '{}' message contradicts its type", letter.escape_ascii())
             }
-            ("cut", Some((letter, claimed))) => format!(
+            Some((letter, claimed)) if rule == &rules::CUT => format!(
                 "a '{}' message of {} is cut {} before its end",
                 letter.escape_ascii(),
                 count(claimed - at, "byte"),
                 count(claimed - end, "byte"),
             ),
-            ("cut", None) => "a message is cut within its header".to_owned(),
+            None if rule == &rules::CUT => "a message is cut within its header".to_owned(),
             _ => {
                 let mixture = last_row.map(|(row, _, series)| {
                     format!(
@@ -533,7 +533,7 @@ impl scan::Scan for Scanner {
                         Some(Damage { start: at, due: Some((msg_type, end)), scan: Scan::from(at + 1) });
                 }
                 Verdict::No { claimed } => {
-                    let msg_type = window.byte(at + 2).ok().flatten();
+                    let msg_type = window.byte(at + TYPE_AT).ok().flatten();
                     let due = msg_type.zip(claimed);
                     self.damage = Some(Damage { start: at, due, scan: Scan::from(at + 1) });
                 }

@@ -6,6 +6,7 @@
 //! Nothing here changes anything; [`scan`](crate::scan) goes by these answers.
 
 use std::cell::Cell;
+use std::mem::offset_of;
 
 use rovelog_core::scan::{NeedMore, Window};
 
@@ -26,6 +27,12 @@ pub(crate) const CHAIN: usize = 3;
 
 /// Look-ahead work allowed per scanned byte; beyond it only 'D' and 'S' begin a chain.
 const WORK_PER_BYTE: u64 = 64;
+
+/// Look-ahead work allowed in addition, so that the first bytes of a search are not looked at less.
+const WORK_AT_ONCE: u64 = 4096;
+
+/// Where the letter of a message is, from its start.
+pub(crate) const TYPE_AT: u64 = offset_of!(MessageHeader, msg_type) as u64;
 
 /// What can be said of the bytes at some offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,14 +155,14 @@ impl<'a> Validator<'a> {
     pub(crate) fn scan(&self, scan: &mut Scan, until: u64) -> Result<Option<u64>, NeedMore> {
         while scan.next < until {
             let at = scan.next;
-            let letter = self.window.byte(at + 2)?;
+            let letter = self.window.byte(at + TYPE_AT)?;
             if letter == Some(0) {
                 // The letter of the next message is the first byte that is not zero, or is behind it.
-                scan.next = (self.window.zeros_end(at + 2) - 2).min(until);
+                scan.next = (self.window.zeros_end(at + TYPE_AT) - TYPE_AT).min(until);
                 continue;
             }
             if let Some(letter) = letter {
-                let allowed = WORK_PER_BYTE * (at - scan.start) + 4096;
+                let allowed = WORK_PER_BYTE * (at - scan.start) + WORK_AT_ONCE;
                 let strictness = if scan.work <= allowed { Strictness::Searched } else { Strictness::Cheap };
                 if begins_chain(letter, strictness) {
                     self.work.set(0);

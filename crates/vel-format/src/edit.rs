@@ -10,9 +10,9 @@ use rovelog_core::{Align, Detail, LogReader, Merged, Recovery, Select, Sliced, V
 
 use crate::error::VelError;
 use crate::indexing::{IndexOrigin, IndexState};
-use crate::locate::INDEX_AT;
 use crate::reader::{PartKind, VelReader};
 use crate::scan::view;
+use crate::wire::{INDEX_AT, entries_len};
 use crate::writer::{NewMessage, WriteOptions, write_copies};
 
 /// Writes every intact message of `log` to a new log.
@@ -67,7 +67,7 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     let tail = &log.bytes[index(end.start)..index(end.end)];
     let options = WriteOptions { origin: IndexOrigin::FirstMessage, ..conventions(log) };
     let written = write_copies(messages, &options, tail, &log.scanner.types, out)?;
-    let head = INDEX_AT + 8 * written.index_entries;
+    let head = INDEX_AT + entries_len(written.index_entries);
     let details = vec![
         Detail::hidden("messages", Value::count(written.messages)),
         Detail::hidden("message_bytes", Value::count(written.bytes - head - (end.end - end.start))),

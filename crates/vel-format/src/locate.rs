@@ -2,14 +2,13 @@
 //! 3 and 5 of docs/formats/vel.md.
 
 use rovelog_core::scan::{NeedMore, Window};
-use rovelog_core::wire::I64Le;
-use zerocopy::FromBytes as _;
+use rovelog_core::wire::{I64Le, whole};
 
 use crate::declared::Types;
 use crate::error::VelError;
 use crate::message::SizeRule;
 use crate::validate::{Evidence, Seen, Validator, size_rule};
-use crate::wire::{FileHeader, HEADER_LEN, MAGIC, TERMINATOR};
+use crate::wire::{FileHeader, HEADER_LEN, INDEX_AT, MAGIC, TERMINATOR, entries_len};
 
 /// Maximum number of index entries: 48 days at one per second.
 pub(crate) const MAX_ENTRIES: u64 = 1 << 22;
@@ -19,9 +18,6 @@ const REACH: u64 = 40 << 20;
 
 /// Number of entries that are tried as the first message.
 const TRIED: u64 = 4096;
-
-/// Offset of the first index entry.
-pub(crate) const INDEX_AT: u64 = size_of::<FileHeader>() as u64 + 4;
 
 /// The method by which the first message was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +65,7 @@ pub(crate) fn locate(window: Window<'_>, types: &Types, salvage: bool) -> Result
     let cut = || NoStart::Refused(VelError::HeaderCut { len: window.end() });
     // An empty file, or one cut inside the magic, is reported as cut, another as not VEL.
     let Some(header) = window.view::<FileHeader>(0)? else {
-        let is_start = MAGIC.starts_with(&window.data[..window.data.len().min(4)]);
+        let is_start = MAGIC.starts_with(&window.data[..window.data.len().min(MAGIC.len())]);
         return Err(if is_start { cut() } else { NoStart::Refused(VelError::NotVel) });
     };
     let magic = header.magic == MAGIC;
@@ -82,7 +78,7 @@ pub(crate) fn locate(window: Window<'_>, types: &Types, salvage: bool) -> Result
     let evidence = size_rule(window, first, types, &search.seen)?;
     let entries = if sane { search.positions(claimed.into())? } else { &[] };
     let entries = entries.iter().map(|position| position.get()).collect();
-    let claimed_end = INDEX_AT + 8 * u64::from(claimed);
+    let claimed_end = INDEX_AT + entries_len(claimed.into());
     // Entries beyond the count are still part of the index if an entry names the first message;
     // otherwise the bytes before it are damage.
     let index_end = match found {
@@ -116,7 +112,7 @@ impl Search<'_> {
 
     /// Returns the first message, how it was found, and whether the index can be valid.
     fn first(&self, claimed: u32) -> Result<Option<(u64, Found, bool)>, NeedMore> {
-        let behind = INDEX_AT + 8 * u64::from(claimed);
+        let behind = INDEX_AT + entries_len(claimed.into());
         let sane = u64::from(claimed) <= MAX_ENTRIES && self.window.slice(INDEX_AT, behind)?.is_some();
         if sane {
             let ends = !self.window.has(behind)? || self.window.u32(behind)? == Some(TERMINATOR);
@@ -157,8 +153,6 @@ impl Search<'_> {
 
     /// Returns `count` positions of the index, or as many as there are bytes for.
     fn positions(&self, count: u64) -> Result<&[I64Le], NeedMore> {
-        let bytes = self.window.upto(INDEX_AT, count * size_of::<I64Le>() as u64)?;
-        let whole = bytes.len() / size_of::<I64Le>();
-        Ok(<[I64Le]>::ref_from_prefix_with_elems(bytes, whole).map_or(&[], |(positions, _)| positions))
+        Ok(whole(self.window.upto(INDEX_AT, entries_len(count))?))
     }
 }

@@ -6,9 +6,9 @@ use rovelog_core::partial::{END, Ranges};
 use rovelog_core::scan::Window;
 use rovelog_core::{Result, Select};
 
-use crate::locate::{Found, INDEX_AT, MAX_ENTRIES};
+use crate::locate::{Found, MAX_ENTRIES};
 use crate::reader::VelReader;
-use crate::wire::FileHeader;
+use crate::wire::{FileHeader, INDEX_AT, entries_len};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -17,7 +17,7 @@ const SECOND: i64 = 1_000_000_000;
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let head = file.read(0..END)?;
     let entries = Window::whole(&head).u32(size_of::<FileHeader>() as u64).ok().flatten();
-    let index = u64::from(entries.unwrap_or_default()).min(MAX_ENTRIES) * size_of::<i64>() as u64;
+    let index = entries_len(u64::from(entries.unwrap_or_default()).min(MAX_ENTRIES));
     file.fetch(std::slice::from_ref(&(0..(INDEX_AT + index + END).min(file.size()))))
 }
 

@@ -17,7 +17,7 @@ use crate::locate::NoStart;
 use crate::message::{Kind, Message, Payload, SizeRule};
 use crate::scan::{Rules, Scanner, Step, view};
 use crate::state::{Meaning, Reading, Summary};
-use crate::wire::{FileHeader, HEADER_LEN, MessageHeader};
+use crate::wire::{FileHeader, HEADER_LEN, MessageHeader, TERMINATOR_LEN};
 
 /// A message without a topic: its payload cannot be read.
 const NO_TOPIC: u32 = u32::MAX;
@@ -367,8 +367,8 @@ impl Summary {
             Step::Lost { at, end, .. } | Step::Behind { at, end, .. } => (at..end, PartKind::Lost),
             Step::Joined { at, end } => (at..end, PartKind::Joined),
             Step::Terminator { at } => {
-                self.counts.ended.get_or_insert(at + 4);
-                (at..at + 4, PartKind::Terminator)
+                self.counts.ended.get_or_insert(at + TERMINATOR_LEN);
+                (at..at + TERMINATOR_LEN, PartKind::Terminator)
             }
             Step::Tail { at, end } => (at..end, PartKind::Tail),
             Step::Message { .. } | Step::Unread { .. } | Step::End => return None,

@@ -9,15 +9,17 @@ use std::sync::Arc;
 use rovelog_core::layout::Fit;
 use rovelog_core::partial::Seams;
 use rovelog_core::scan::{NeedMore, Scan, Window};
-use rovelog_core::{Diagnostics, ReadOptions, Rule};
+use rovelog_core::{Diagnostics, ReadOptions, Rule, field_range};
 use zerocopy::FromBytes as _;
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
-use crate::locate::{INDEX_AT, Located, NoStart, locate};
+use crate::locate::{Located, NoStart, locate};
 use crate::message::{Message, SizeRule, nanos};
 use crate::validate::{Look, Seen, Validator};
-use crate::wire::{FileHeader, HEADER_LEN, MAGIC, MARKER_INVALID, MessageHeader};
+use crate::wire::{
+    FileHeader, HEADER_LEN, INDEX_AT, MAGIC, MARKER_INVALID, MessageHeader, TERMINATOR_LEN, entries_len,
+};
 
 /// The next part of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,19 +200,21 @@ impl Scanner {
     fn note_start(&mut self) {
         let header = self.start.header;
         if !self.start.magic {
-            self.diagnostics.push(&rules::BAD_MAGIC, 0..4, || {
+            self.diagnostics.push(&rules::BAD_MAGIC, field_range!(0, FileHeader, magic), || {
                 format!("the file starts with {:02x?} instead of a4 56 45 4c", header.magic)
             });
         }
         let (major, minor) = (header.major.get(), header.minor.get());
         if (major, minor) != (1, 1) {
-            self.diagnostics.push(&rules::UNKNOWN_VERSION, 4..8, || {
-                format!("file version {major}.{minor} is read as version 1.1")
-            });
+            self.diagnostics.push(
+                &rules::UNKNOWN_VERSION,
+                field_range!(0, FileHeader, major..=minor),
+                || format!("file version {major}.{minor} is read as version 1.1"),
+            );
         }
         if self.rule == SizeRule::DataOnly {
             let (at, exact) = (self.start.first, self.start.evidence.exact);
-            self.diagnostics.push(&rules::DATA_ONLY_SIZES, at..at + 4, || {
+            self.diagnostics.push(&rules::DATA_ONLY_SIZES, field_range!(at, MessageHeader, size), || {
                 format!(
                     "message sizes exclude the header: then the length fits the content of {}",
                     count(exact, "message")
@@ -224,7 +228,7 @@ impl Scanner {
     }
 
     fn terminate(&mut self, window: Window<'_>, mark: u64) -> Result<Step, NeedMore> {
-        let tail = Tail { mark, next: mark + 4, noise: false };
+        let tail = Tail { mark, next: mark + TERMINATOR_LEN, noise: false };
         self.tail = Some(tail);
         self.behind.get_or_insert(Behind { mark, end: mark, messages: 0 });
         self.pass_tail(window, tail)
@@ -254,12 +258,12 @@ impl Scanner {
 
     /// Returns the start of the messages of a second log, if one is stored at `at`.
     fn joined(&self, window: Window<'_>, at: u64) -> Result<Option<u64>, NeedMore> {
-        if window.slice(at, at + 4)? != Some(&MAGIC) {
+        if window.slice(at, at + MAGIC.len() as u64)? != Some(&MAGIC) {
             return Ok(None);
         }
         let Some(count) = window.u32(at + size_of::<FileHeader>() as u64)? else { return Ok(None) };
         let count = u64::from(count);
-        let end = at + INDEX_AT + 8 * count;
+        let end = at + INDEX_AT + entries_len(count);
         if count > crate::locate::MAX_ENTRIES || window.slice(at, end)?.is_none() {
             return Ok(None);
         }
@@ -302,7 +306,7 @@ impl Scanner {
     /// damaged message.
     fn pass_tail(&mut self, window: Window<'_>, tail: Tail) -> Result<Step, NeedMore> {
         let Tail { mark, mut next, noise } = tail;
-        let start = mark + 4;
+        let start = mark + TERMINATOR_LEN;
         if noise {
             let end = window.end();
             self.at = end;
@@ -344,16 +348,17 @@ impl Scanner {
         }
         let (id, version) = (header.type_id.get(), header.version.get());
         let millis = header.timestamp.get();
+        let stamp = || field_range!(at, MessageHeader, timestamp);
         match nanos(millis) {
             Some(time) => {
                 self.now = time;
                 if time == i64::MAX || time == i64::MIN {
-                    self.diagnostics.push(&rules::TIMESTAMP_OUT_OF_RANGE, at + 13..at + 21, || {
+                    self.diagnostics.push(&rules::TIMESTAMP_OUT_OF_RANGE, stamp(), || {
                         format!("a timestamp of {millis} ms")
                     });
                 }
             }
-            None => self.diagnostics.push(&rules::TIMESTAMP_NOT_FINITE, at + 13..at + 21, || {
+            None => self.diagnostics.push(&rules::TIMESTAMP_NOT_FINITE, stamp(), || {
                 format!("a timestamp of {millis} ms: the message takes the time of the one before")
             }),
         }

@@ -18,7 +18,7 @@ use crate::pose::{PoseMeaning, Samples};
 use crate::scan::Scanner;
 use crate::schema::{laser_topic, raw_schema, raw_topic};
 use crate::velodyne::model::{self, Sample, Sensor};
-use crate::wire::{MARKER_ASCII, MARKER_PRINTED, VelodyneRawData};
+use crate::wire::{FileHeader, GpsData, HEADER_LEN, INDEX_AT, MARKER_ASCII, MARKER_PRINTED, VelodyneRawData};
 
 /// Maximum number of topics. A camera or scanner beyond it shares one with others of its kind, a
 /// message type beyond it one with other types: each record names its own type, and no record is
@@ -307,13 +307,13 @@ impl Summary {
             state => state,
         };
         if let IndexState::Rebuilt(why) = &state {
-            let end = scanner.start.index_end.max(12);
-            scanner.diagnostics.push(&rules::INDEX_REBUILT, 8..end, || why.clone());
+            let index = size_of::<FileHeader>() as u64..scanner.start.index_end.max(INDEX_AT);
+            scanner.diagnostics.push(&rules::INDEX_REBUILT, index, || why.clone());
         }
         let meaning = self.meaning();
         for (at, days) in meaning.gps.utc.iter().flat_map(|utc| &utc.unwrapped) {
-            let at = *at;
-            scanner.diagnostics.push(&rules::DATE_UNWRAPPED, at..at + 101, || {
+            let message = *at..at + HEADER_LEN + size_of::<GpsData>() as u64;
+            scanner.diagnostics.push(&rules::DATE_UNWRAPPED, message, || {
                 format!("the date of this position is {days} days off those of the others")
             });
         }

@@ -3,8 +3,8 @@
 use rovelog_core::LogReader as _;
 use rovelog_core::usage::{Usage, UsageTally};
 
-use crate::locate::INDEX_AT;
 use crate::reader::{PartKind, VelReader};
+use crate::wire::INDEX_AT;
 
 pub(crate) fn usage(log: &VelReader) -> Vec<Usage> {
     let mut tally = UsageTally::default();

@@ -2,6 +2,7 @@
 //! after damage. Sections 3 and 4 of docs/formats/vel.md.
 
 use std::collections::HashSet;
+use std::mem::offset_of;
 
 use rovelog_core::layout::Fit;
 use rovelog_core::scan::{NeedMore, Window};
@@ -9,6 +10,9 @@ use rovelog_core::scan::{NeedMore, Window};
 use crate::declared::Types;
 use crate::message::SizeRule;
 use crate::wire::{HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR};
+
+/// Where the marker of a message is, from its start.
+const MARKER_AT: u64 = offset_of!(MessageHeader, marker) as u64;
 
 /// Maximum size of the data of a message: 1 GiB.
 pub(crate) const MAX_DATA: u64 = 1 << 30;
@@ -127,16 +131,16 @@ impl<'w> Validator<'w> {
     /// `*next`.
     pub(crate) fn scan(&self, next: &mut u64, limit: u64) -> Result<Option<u64>, NeedMore> {
         loop {
-            let from = *next + 4;
+            let from = *next + MARKER_AT;
             if *next >= limit || !self.window.has(from)? {
                 return Ok(None);
             }
             let data = &self.window.data[usize::try_from(from - self.window.base).expect("in the window")..];
             let Some(found) = memchr::memchr2(MARKER_ASCII, MARKER_PRINTED, data) else {
-                *next = self.window.end() - 4;
+                *next = self.window.end() - MARKER_AT;
                 continue;
             };
-            let at = from + found as u64 - 4;
+            let at = from + found as u64 - MARKER_AT;
             *next = at;
             if at < limit && self.resumes(at)? {
                 return Ok(Some(at));

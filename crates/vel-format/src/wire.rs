@@ -29,6 +29,9 @@ pub const MAGIC: [u8; 4] = *b"\xa4VEL";
 /// A size that ends the log (section 4.1).
 pub const TERMINATOR: u32 = 0xFFFF_FFFF;
 
+/// Bytes of the [`TERMINATOR`].
+pub(crate) const TERMINATOR_LEN: u64 = size_of_val(&TERMINATOR) as u64;
+
 /// The byte that marks a message as valid: hexadecimal 49, as printed in the specification.
 pub const MARKER_PRINTED: u8 = 0x49;
 /// The same mark as the character `1`, which the text of the specification names.
@@ -284,6 +287,14 @@ pub struct FileIndex<'a> {
     /// Offset in the file of the start of each second.
     #[br(args(all))]
     pub positions: Counted<'a, I64Le>,
+}
+
+/// Offset of the first index entry: behind the header of the file and the number of entries.
+pub(crate) const INDEX_AT: u64 = (size_of::<FileHeader>() + size_of::<U32Le>()) as u64;
+
+/// Returns the bytes of as many index entries.
+pub(crate) const fn entries_len(entries: u64) -> u64 {
+    entries * size_of::<I64Le>() as u64
 }
 
 impl<T: Declared> Declared for Counted<'_, T> {

@@ -17,12 +17,13 @@ use crate::index::{Message, Record};
 use crate::msg::SumMatch;
 use crate::reader::BagReader;
 use crate::tables::Connection;
+use crate::validate::LEN;
 use crate::version::Version;
 use crate::wire::{self, BAG_HEADER_SIZE, Data, Definition, Header, VERSION_LINE, bag_header_record};
 use crate::writer::IndexBuilder;
 
 /// Where the first record behind the bag header starts.
-const FIRST_RECORD: u64 = VERSION_LINE.len() as u64 + 8 + BAG_HEADER_SIZE as u64;
+const FIRST_RECORD: u64 = VERSION_LINE.len() as u64 + 2 * LEN + BAG_HEADER_SIZE as u64;
 
 /// A bag in the making.
 #[derive(Debug)]

@@ -11,10 +11,11 @@ use super::probe::{Probe, probe};
 use super::scan::{Extent, Length};
 use super::state::{Agrees, IndexRange, Origin, State};
 use super::unpack::Compression;
-use super::wire::{Header, IndexEntry, is_list_of};
+use super::wire::{Header, IndexEntry};
 use crate::scan::Scanner;
 use crate::sections::{IndexState, IndexTopic};
 use crate::tables::Tally;
+use crate::wire::is_list_of;
 
 impl Scanner {
     /// Says how the index of each bag of the file agrees with its chunks.

@@ -18,7 +18,8 @@ use crate::diagnostics as rules;
 use crate::index::Index;
 use crate::options::BagOptions;
 use crate::scan::Scanner;
-use crate::sections::{MAX_SECTIONS, Section};
+use crate::sections::{self, Section};
+use crate::wire::list_len;
 
 /// What encrypts nothing.
 const NO_ENCRYPTOR: &[u8] = b"rosbag/NoEncryptor";
@@ -91,15 +92,16 @@ impl Scanner {
         let rule = if encrypted && rule == &rules::LOST { &rules::ENCRYPTED } else { rule };
         self.diagnostics.push(rule, at..end, || {
             let bytes = text::count(end - at, "byte");
-            match rule.name {
-                "cut" => format!(
+            if rule == &rules::CUT {
+                format!(
                     "a record that starts at byte {at} passes the end of the file, which has {bytes} of it"
-                ),
-                "encrypted" => format!("{bytes} of encrypted connection records"),
-                "too_many_sections" => format!(
-                    "another bag starts at byte {at}, beyond the limit of {MAX_SECTIONS}; its index is not used"
-                ),
-                _ => format!("{bytes} in which no record can be recognised"),
+                )
+            } else if rule == &rules::ENCRYPTED {
+                format!("{bytes} of encrypted connection records")
+            } else if rule == &rules::TOO_MANY_SECTIONS {
+                sections::beyond_limit(at)
+            } else {
+                format!("{bytes} in which no record can be recognised")
             }
         });
     }
@@ -163,7 +165,7 @@ impl Scanner {
                 });
             }
             Header::IndexData(record) => {
-                let entries = u64::from(record.count.get()) * size_of::<IndexEntry>() as u64;
+                let entries = list_len::<IndexEntry>(record.count.get());
                 if u64::from(found.data_len) != entries || record.ver.get() != VER {
                     self.diagnostics.push(&rules::INDEX_LENGTH, at..end, || {
                         let (count, stored) = (record.count.get(), found.data_len);

@@ -3,13 +3,10 @@
 use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::wire::U32Le;
 
-use super::wire::{Chunk, Header};
-use crate::validate::{MAX_HEADER, is_beginning};
+use super::wire::{Chunk, Header, IndexEntry};
+use crate::validate::{LEN, MAX_HEADER, MORE_THAN_OP, SEEN, is_beginning, may_start};
 use crate::version::{self, Version};
-use crate::wire::{Fields, RecordStart, is_name};
-
-/// Bytes of a length.
-const LEN: u64 = size_of::<U32Le>() as u64;
+use crate::wire::{Fields, list_len};
 
 /// Bytes of a header that is found by searching: no recorder comes near.
 const SEARCHED: u32 = 64 << 10;
@@ -58,12 +55,12 @@ pub(super) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> 
         return Ok(if rest.is_empty() { Probe::Bad } else { Probe::Cut });
     };
     let len = len.get();
-    if !(9..=MAX_HEADER).contains(&len) {
+    if !(MORE_THAN_OP..=MAX_HEADER).contains(&len) {
         return Ok(Probe::Bad);
     }
     let end = at + LEN + u64::from(len);
     // A length that is damaged should not ask for much.
-    let start = window.upto(at + LEN, u64::from(len.min(64)))?;
+    let start = window.upto(at + LEN, len.min(SEEN).into())?;
     if !is_beginning(start, len) {
         return Ok(Probe::Bad);
     }
@@ -88,7 +85,7 @@ fn ends(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
 
 /// Returns whether the version line of a bag of V2.0 is at `at`.
 pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
-    if window.upto(at, 4)? != version::PREFIX {
+    if window.upto(at, version::PREFIX.len() as u64)? != version::PREFIX {
         return Ok(false);
     }
     let head = window.upto(at, version::LINE_MAX as u64)?;
@@ -117,15 +114,7 @@ pub(super) fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     if is_line(window, at)? {
         return Ok(true);
     }
-    let Some(start) = window.view::<RecordStart>(at)? else { return Ok(false) };
-    let (len, field) = (start.header_len.get(), start.field_len.get());
-    // The cheap tests, which nearly all bytes fail.
-    if !(9..=SEARCHED).contains(&len) || field < 2 || field > len - 4 {
-        return Ok(false);
-    }
-    let name = window.upto(at + size_of::<RecordStart>() as u64, u64::from(field.min(64)))?;
-    let end = name.iter().position(|byte| *byte == b'=');
-    if !end.is_some_and(|end| is_name(&name[..end])) {
+    if !may_start(window, at, SEARCHED)? {
         return Ok(false);
     }
     let Probe::Good(found) = probe(window, at)? else { return Ok(false) };
@@ -133,7 +122,7 @@ pub(super) fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
         Header::Unknown(_) => Ok(false),
         Header::Chunk(Chunk { .. }) => Ok(true),
         Header::IndexData(index) => {
-            let whole = found.data_at + 12 * u64::from(index.count.get());
+            let whole = found.data_at + list_len::<IndexEntry>(index.count.get());
             Ok(follows_top(window, whole)? || follows_top(window, found.end())?)
         }
         _ if window.eof && found.end() > window.end() => Ok(false),

@@ -7,11 +7,12 @@ use rovelog_core::scan::{NeedMore, Scan, Window};
 use super::buffer::{Buffer, Ending};
 use super::probe::{Found, Probe, follows, follows_top, is_line, probe, starts};
 use super::unpack::{Compression, unpack};
-use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry, is_list_of};
+use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
 use crate::diagnostics as rules;
 use crate::sections::MAX_SECTIONS;
 use crate::validate::Search;
 use crate::version;
+use crate::wire::{is_list_of, list_len};
 
 /// What tells how long a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +282,7 @@ fn record(window: Window<'_>, at: u64, found: &Found<'_>) -> Result<Step, NeedMo
     let claimed = found.end();
     let mut ends = [Some(claimed), None];
     if let Header::IndexData(index) = found.header {
-        let entries = size_of::<IndexEntry>() as u64 * u64::from(index.count.get());
+        let entries = list_len::<IndexEntry>(index.count.get());
         // Recorders of before 1.1.15 wrote 20 bytes for each entry, and 12 follow.
         ends = [Some(data_at + entries), Some(claimed)];
     }

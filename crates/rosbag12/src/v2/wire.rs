@@ -1,10 +1,9 @@
 //! The bytes of a bag of V2.0, declared in the order of the specification ("Bags/Format/2.0" of the
 //! ROS wiki). Records, fields and their lengths are those of [V1.2](crate::wire).
 
-use rovelog_core::wire::{U32Le, U64Le};
-use zerocopy::FromBytes;
+use rovelog_core::wire::{U32Le, U64Le, whole};
 
-use crate::wire::{BAG_HEADER_SIZE, Field, Fields, Name, Value, head_of, headers};
+use crate::wire::{Field, Fields, Name, Value, head_of, headers, padded};
 
 /// "Format": the version line.
 pub const VERSION_LINE: &[u8; 13] = b"#ROSBAG V2.0\n";
@@ -210,23 +209,15 @@ impl Stamp {
 impl IndexEntry {
     /// Returns the entries of an index data record; what is left over at the end is none.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
-        let whole = data.len() - data.len() % size_of::<Self>();
-        <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
+        whole(data)
     }
 }
 
 impl ConnectionCount {
     /// Returns the entries of a chunk info record; what is left over at the end is none.
     pub(crate) fn all_of(data: &[u8]) -> &[Self] {
-        let whole = data.len() - data.len() % size_of::<Self>();
-        <[Self]>::ref_from_bytes(&data[..whole]).unwrap_or_default()
+        whole(data)
     }
-}
-
-/// Returns whether data are exactly `count` entries. Compared with 64 bits, because the bytes of a
-/// wrong count may be more than a 32-bit machine can address.
-pub(crate) fn is_list_of<T>(data: &[u8], count: u32) -> bool {
-    data.len() as u64 == u64::from(count) * size_of::<T>() as u64
 }
 
 /// Returns the bag header record as recorders wrote it: padded with spaces.
@@ -240,11 +231,7 @@ pub(crate) fn bag_header_record(index_pos: u64, conn_count: u32, chunk_count: u3
         encryptor: None,
         gpg_user: None,
     });
-    let len = u32::try_from(header.to_head(0).len() - 2 * size_of::<U32Le>()).unwrap_or(BAG_HEADER_SIZE);
-    let padding = BAG_HEADER_SIZE - len;
-    let mut record = header.to_head(padding);
-    record.resize(record.len() + padding as usize, b' ');
-    record
+    padded(|data_len| header.to_head(data_len))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //! sensor, or from YAML or JSON made of it. Section 7 of docs/formats/vel.md.
 
 use std::collections::BTreeMap;
+use std::mem::offset_of;
+use std::ops::Range;
 
 use rovelog_core::wire::I16Le;
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -12,6 +14,9 @@ use crate::wire::{CalibrationTable, LaserStatus, VelodynePacket};
 
 /// Maximum length of a calibration file in bytes.
 const FILE_LIMIT: usize = 1 << 20;
+
+/// The bytes of a laser that the sum is of: neither its number nor those without a use.
+const SUMMED: Range<usize> = offset_of!(LaserStatus, vertical)..offset_of!(LaserStatus, rest);
 
 /// Metres at the far end of the sensor's scale: 65535 units of 2 mm.
 pub(super) const FAR: f64 = 131.0;
@@ -326,7 +331,7 @@ fn decode(bytes: &[u8]) -> Option<Calibration> {
     if !ordered {
         return None;
     }
-    let verified = table.sum.get() == crc16(table.lasers.iter().flat_map(|laser| &laser.as_bytes()[1..21]));
+    let verified = table.sum.get() == crc16(table.lasers.iter().flat_map(|laser| &laser.as_bytes()[SUMMED]));
     let source = if verified { "the status bytes, with their sum" } else { "the status bytes" };
     Some(Calibration { lasers, source: source.to_owned(), verified })
 }

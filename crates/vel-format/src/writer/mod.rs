@@ -19,12 +19,11 @@ pub use message::NewMessage;
 use crate::declared::Types;
 use crate::error::VelError;
 use crate::indexing::IndexOrigin;
-use crate::locate::INDEX_AT;
 use crate::message::SizeRule;
 use crate::validate::{CHAIN, MAX_DATA, Seen, size_rule};
 use crate::wire::{
-    Counted, FileHeader, FileIndex, HEADER_LEN, MAGIC, MARKER_INVALID, MARKER_PRINTED, MessageHeader,
-    TERMINATOR,
+    Counted, FileHeader, FileIndex, HEADER_LEN, INDEX_AT, MAGIC, MARKER_INVALID, MARKER_PRINTED,
+    MessageHeader, TERMINATOR, entries_len,
 };
 
 /// The conventions of a new log. The default follows the specification literally.
@@ -231,7 +230,7 @@ fn write_all<'a, M: Borrow<NewMessage<'a>>>(
         at += HEADER_LEN + message.data.len() as u64;
     }
     let (mut entries, index_cut) = index_entries(&places, options.origin);
-    let first = INDEX_AT + 8 * entries.len() as u64;
+    let first = INDEX_AT + entries_len(entries.len() as u64);
     for entry in &mut entries {
         *entry += first;
     }
@@ -279,7 +278,7 @@ impl<W: Write> VelWriter<W> {
     /// # Errors
     /// Returns an error if writing fails.
     pub fn new(out: W, options: WriteOptions) -> Result<Self, VelError> {
-        let at = INDEX_AT + 8 * u64::from(options.reserve);
+        let at = INDEX_AT + entries_len(options.reserve.into());
         let mut writer = Self { out: FailFast::new(out), options, messages: 0, places: Vec::new(), at };
         let index = vec![0; writer.options.reserve as usize];
         let head = head(file_header(&writer.options), &index)?;
@@ -353,7 +352,7 @@ impl<W: Read + Write + Seek> VelWriter<W> {
         let (mut entries, cut) = index_entries(&self.places, self.options.origin);
         let reserve = self.options.reserve as usize;
         if entries.len() > reserve {
-            let by = 8 * (entries.len() - reserve) as u64;
+            let by = entries_len((entries.len() - reserve) as u64);
             self.grow_index(by)?;
             for entry in &mut entries {
                 *entry += by;
@@ -371,7 +370,7 @@ impl<W: Read + Write + Seek> VelWriter<W> {
 
     /// Moves everything after the index by `by` bytes, from the end backwards.
     fn grow_index(&mut self, by: u64) -> Result<(), VelError> {
-        let from = INDEX_AT + 8 * u64::from(self.options.reserve);
+        let from = INDEX_AT + entries_len(self.options.reserve.into());
         let mut end = self.out.seek(SeekFrom::End(0))?;
         let mut buffer = Vec::new();
         while end > from {

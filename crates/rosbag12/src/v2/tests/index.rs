@@ -3,6 +3,7 @@
 use rovelog_core::{LogReader as _, Select};
 
 use super::made::{Bag, Part, chunk, chunk_info, connection, message, unknown};
+use crate::diagnostics as rules;
 use crate::{BagOptions, BagReader, IndexState};
 
 /// What the index says of a topic: its name, entries and messages, and whether they are the same.
@@ -59,7 +60,7 @@ fn all_exact() -> Vec<Topic> {
 /// What is said of an index that differs.
 fn why(bag: &Bag) -> String {
     let bag = open(bag.bytes(), false);
-    let differs = bag.diagnostics().list().iter().find(|noticed| noticed.rule.name == "index_differs");
+    let differs = bag.diagnostics().list().iter().find(|noticed| noticed.rule == &rules::INDEX_DIFFERS);
     differs.map(|noticed| noticed.message.clone()).unwrap_or_default()
 }
 
