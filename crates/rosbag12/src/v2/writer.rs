@@ -219,6 +219,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Returns the data of a chunk, compressed; `None` if they stay as they are.
+#[cfg_attr(not(feature = "compressed"), expect(unused_variables, reason = "nothing is packed then"))]
 fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagError> {
     match compression {
         Compression::None => Ok(None),
