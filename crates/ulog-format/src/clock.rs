@@ -29,6 +29,8 @@ pub(crate) struct LogClock {
     /// Milliseconds of dropouts so far.
     dropped: u64,
     narrow: HashMap<u32, Narrow>,
+    /// Whether any timestamp was narrow.
+    pub(crate) has_narrow: bool,
 }
 
 /// The last unwrapped time of a topic, and the dropouts that were known then.
@@ -87,7 +89,14 @@ impl RowMicros {
 impl LogClock {
     pub(crate) fn new(start: u64) -> Self {
         let clock = if start >= YEAR_2000 { Clock::Unix } else { Clock::Boot };
-        Self { clock, now: start.min(MAX_MICROS), data_end: MAX_MICROS, dropped: 0, narrow: HashMap::new() }
+        Self {
+            clock,
+            now: start.min(MAX_MICROS),
+            data_end: MAX_MICROS,
+            dropped: 0,
+            narrow: HashMap::new(),
+            has_narrow: false,
+        }
     }
 
     /// Returns the same clock for a log whose data ends at `data_end`.
@@ -137,6 +146,7 @@ impl LogClock {
     /// now.
     #[cold]
     fn narrow(&mut self, shape: RowShape, width: TimeWidth, row: &[u8]) -> RowMicros {
+        self.has_narrow = true;
         let at = usize::from(shape.time_at);
         let (stored, period, unit) = match width {
             TimeWidth::U8Millis => (number::<u8>(row, at).map(u64::from), 1 << 8, 1000),

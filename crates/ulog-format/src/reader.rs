@@ -44,11 +44,13 @@ struct Scanned {
 
 impl Scanned {
     /// Scans the log; once more where times far behind its data have moved the log time, without
-    /// them.
+    /// them. Not if that would change timestamps: a pipe, and columns of a log that was only opened,
+    /// complete narrow ones before they know the end.
     fn new(bytes: &[u8], unread: &Unread, start: impl Fn() -> Scanner) -> Self {
         let first = Self::scan(bytes, unread, start(), None);
         let Some(data) = first.info.data.clone() else { return first };
-        if first.info.end.is_none_or(|end| end.nanos <= data.end.nanos) {
+        let ends = first.info.end.is_none_or(|end| end.nanos <= data.end.nanos);
+        if ends || first.scanner.clock.has_narrow {
             return first;
         }
         let end = first.info.end;

@@ -18,10 +18,6 @@ use crate::wire::Message;
 ///
 /// The buffer holds one chunk, or one message and what the scan looks at after it. It does not grow
 /// with the log.
-///
-/// A stream does not know where the data end. Times after that end, which a reader leaves aside,
-/// advance its log time, so that messages without a time and narrow timestamps (section 3 of
-/// docs/formats/ulog.md) can have later times than in a [`UlogReader`](crate::UlogReader).
 pub struct UlogStream<R> {
     pub(crate) stream: Stream<R, Scanner>,
     pub(crate) summary: Summary,

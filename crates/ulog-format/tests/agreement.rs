@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rovelog_core::{LogReader, LogStream, ReadOptions, Select};
 use rovelog_testing::{Dribble, Log, PIECES, assert_alike, check_order};
 use support::{LOGS, common_of_reader, common_of_stream, laid, open, quirks, readable, try_open};
-use ulog_format::wire::{FileHeader, Message, MessageHeader};
+use ulog_format::wire::{FileHeader, Message, MessageHeader, kind};
 use ulog_format::{FormatBuilder, Scanned, UlogStream, UlogWriter};
 use zerocopy::FromBytes;
 
@@ -32,6 +32,32 @@ fn the_stream_fed_in_any_pieces_equals_the_slice() {
             check_stream(&log, sizes);
         }
     }
+}
+
+/// A time that is far from the others, and so no part of the data, completes narrow timestamps: for
+/// a reader, which knows that, in the same way as for a pipe, which does not.
+#[test]
+fn narrow_timestamps_do_not_depend_on_how_the_log_is_read() {
+    let row = |id: u16, time: &[u8]| (kind::DATA, [&id.to_le_bytes(), time, &[7]].concat());
+    let mut messages = vec![
+        (kind::FORMAT, b"wide:uint64_t timestamp;uint8_t x;".to_vec()),
+        (kind::FORMAT, b"narrow:uint16_t timestamp;uint8_t x;".to_vec()),
+        (kind::SUBSCRIPTION, b"\0\0\0wide".to_vec()),
+        (kind::SUBSCRIPTION, b"\0\x01\0narrow".to_vec()),
+    ];
+    for i in 0..400_u16 {
+        let micros = 1_000_000 + 10_000 * u64::from(i);
+        let far = if i == 398 { 1 << 42 } else { micros };
+        messages.push(row(0, &far.to_le_bytes()));
+        if i % 200 == 199 {
+            messages.push(row(1, &micros.to_le_bytes()[..2]));
+        }
+    }
+    let mut log = LOGS.case("timestamp-u16");
+    (log.name, log.bytes) = ("a time far from others".to_owned(), laid(&messages));
+    let info = open(&log.bytes).info().clone();
+    assert!(info.end.unwrap().nanos > info.data.unwrap().end.nanos);
+    check_stream(&log, &[1000]);
 }
 
 #[test]

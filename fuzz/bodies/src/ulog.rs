@@ -7,8 +7,7 @@ use rovelog::ulog_format::wire::Message;
 use rovelog::ulog_format::{DefaultOf, FormatBuilder, TopicHandle, UlogWriter};
 use rovelog::ulog_format::{Ulog, UlogReader, UlogStream};
 use rovelog::{
-    Align, Bytes, Diagnostic, Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity,
-    TopicId,
+    Align, Bytes, Format, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity, TopicId,
 };
 
 use crate::alike::{Pieces, both, decode, read_records, stream_is_slice};
@@ -46,20 +45,10 @@ pub fn ulog_read(data: &[u8]) {
     drop((log.parameters(), log.infos(), log.multi_infos(), log.dropouts()));
 }
 
-/// The stream yields what the slice yields, however its input is split. Where timestamps are narrow
-/// and some times are after the end of the data, which no stream knows, their times may differ
-/// (section 3 of docs/formats/ulog.md).
+/// The stream yields what the slice yields, however its input is split.
 pub fn ulog_stream(data: &[u8]) {
     let stream = UlogStream::new(Pieces(data), &ReadOptions::default());
     let Some((log, mut stream)) = both(open(data), stream) else { return };
-    let info = log.info();
-    let ends = info.end.zip(info.data.as_ref()).is_none_or(|(end, data)| end.nanos <= data.end.nanos);
-    let is_narrow = |noticed: &Diagnostic| noticed.rule.name == "narrow_timestamp";
-    if !ends && log.diagnostics().list().iter().any(is_narrow) {
-        stream_is_slice(&mut stream, &log, log.records_in_file_order(), |_| None);
-        assert_eq!(stream.info().records, info.records);
-        return;
-    }
     stream_is_slice(&mut stream, &log, log.records_in_file_order(), |record| record.time);
     assert_eq!(format!("{:?}", stream.info()), format!("{:?}", log.info()));
     columns(data, &log);
