@@ -171,7 +171,7 @@ impl From<rovelog_scale::ScaleError> for Failure {
     fn from(error: rovelog_scale::ScaleError) -> Self {
         match error {
             rovelog_scale::ScaleError::Source(cause) => {
-                Self::usage(cause).next("name logs, a folder or a pattern in quotes")
+                Self::failed(cause).next("name a file, a folder with logs, or a pattern in quotes")
             }
             rovelog_scale::ScaleError::Export(error) => error.into(),
             rovelog_scale::ScaleError::Log { uri, error } => Self::from(error).at(Path::new(&uri)),

@@ -91,10 +91,7 @@ impl Input {
                 inputs.push(Self::new(Some(path))?);
                 continue;
             }
-            let found = rovelog_scale::find(&[path.to_string_lossy()]);
-            let found = found.map_err(|error| {
-                Failure::failed(error.to_string()).next("name a file, a folder with logs, or a pattern")
-            })?;
+            let found = rovelog_scale::find(&[path.to_string_lossy()])?;
             let found = found.iter().map(|log| Self::new(Some(Path::new(&log.uri))));
             inputs.extend(found.collect::<Result<Vec<_>, _>>()?);
         }

@@ -1,12 +1,9 @@
 //! Times and durations as users write them.
 
 use std::str::FromStr;
-use std::sync::LazyLock;
-use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
-use fundu::TimeUnit::{Hour, MicroSecond, MilliSecond, Minute, NanoSecond, Second};
-use fundu::{CustomDurationParser, CustomTimeUnit};
+use rovelog_export::NotADuration;
 
 use crate::failure::Failure;
 use crate::times::{TimeBase, Times};
@@ -164,45 +161,22 @@ fn clock_as_duration(text: &str) -> Option<String> {
     duration(&text, &text).ok().map(|_| text)
 }
 
-/// Parses `1m30s`, `1.5s`, `250ms` to exact nanoseconds.
+/// Parses a duration without spaces to nanoseconds.
 ///
 /// `whole` is the user's text with its sign.
 fn duration(whole: &str, text: &str) -> Result<i64, String> {
-    let joined: String = text.split_whitespace().collect();
-    if joined != text && duration(&joined, &joined).is_ok() {
+    let nanos = rovelog_export::duration(text).map_err(|error| match error {
+        NotADuration::Form => forms(),
+        NotADuration::NoUnit => format!("{whole} has no unit; write {whole}s"),
+        NotADuration::TooLarge => "too large".to_owned(),
+    })?;
+    // A space is where a shell ends an argument: refused even where it is quoted.
+    if text.contains(char::is_whitespace) {
         let whole: String = whole.split_whitespace().collect();
         return Err(format!("a duration has no spaces; write {whole}"));
     }
-    let is_number = |part: &str| {
-        part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && part.matches('.').count() < 2
-    };
-    if text.is_empty() || !text.split(|c: char| c.is_ascii_alphabetic()).all(is_number) {
-        return Err(forms());
-    }
-    if text.ends_with(|c: char| !c.is_ascii_alphabetic()) {
-        return Err(format!("{whole} has no unit; write {whole}s"));
-    }
-    let parsed = DURATIONS.parse(text).ok().and_then(|parsed| Duration::try_from(parsed).ok());
-    i64::try_from(parsed.ok_or_else(forms)?.as_nanos()).map_err(|_| "too large".to_owned())
+    Ok(nanos)
 }
-
-/// Units of durations. A number without a unit would be seconds; it is refused before.
-static DURATIONS: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
-    let units = [
-        CustomTimeUnit::with_default(NanoSecond, &["ns"]),
-        CustomTimeUnit::with_default(MicroSecond, &["us"]),
-        CustomTimeUnit::with_default(MilliSecond, &["ms"]),
-        CustomTimeUnit::with_default(Second, &["s"]),
-        CustomTimeUnit::with_default(Minute, &["m"]),
-        CustomTimeUnit::with_default(Hour, &["h"]),
-    ];
-    CustomDurationParser::builder()
-        .time_units(&units)
-        .disable_exponent()
-        .disable_infinity()
-        .parse_multiple(None)
-        .build()
-});
 
 /// Parses a duration that is not zero: `60s`, `500ms`.
 pub(crate) fn span_of_time(text: &str) -> Result<i64, String> {

@@ -290,6 +290,18 @@ fn a_folder_that_is_no_lake_is_refused() {
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output).contains("this is not a lake"), "{}", text(&output));
     }
-    let output = place.add(&place.lake("lake"), &["nowhere/"]);
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+}
+
+/// As of every command: a file that does not exist is a failure, not an invalid argument.
+#[test]
+fn a_source_without_logs_is_a_failure() {
+    let place = Place::new();
+    for nothing in ["nowhere/", "nowhere/*.ulg", "nowhere.ulg"] {
+        let ingest = place.add(&place.lake("lake"), &[nothing]);
+        let info = Command::new(ROVELOG).args(["info", nothing]).output().expect("it starts");
+        for output in [ingest, info] {
+            assert_eq!(output.status.code(), Some(1), "{nothing}: {}", text(&output));
+            assert!(text(&output).contains("no such file"), "{nothing}: {}", text(&output));
+        }
+    }
 }

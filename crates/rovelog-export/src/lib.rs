@@ -24,6 +24,7 @@
 
 pub mod bag2;
 pub mod cloud;
+mod duration;
 mod error;
 mod exported;
 mod kind;
@@ -50,6 +51,7 @@ pub mod text;
 pub mod track;
 mod xml;
 
+pub use duration::{NotADuration, duration};
 pub use error::{ExportError, next_step};
 pub use exported::{Exported, Loss};
 pub use kind::{Kind, topic_names};

@@ -1,6 +1,9 @@
 //! Plots and reports of every log of the corpus and of real ones: deterministic bytes and required
 //! content.
 
+use std::io::Cursor;
+
+use rovelog::rosbag12::BagWriter;
 use rovelog::{AnyLog, ReadOptions};
 use rovelog_export::Provenance;
 use rovelog_export::plot::{self, Band, Panel, Picture, Plot, Series, Theme};
@@ -70,6 +73,42 @@ fn a_report_of_a_flight_has_its_parts() {
     for part in ["Local position", "<b>Altitude", "id=\"track\"", "id=\"parameters\"", "polyline"] {
         assert!(!redacted.contains(part), "{part}");
     }
+}
+
+/// Returns the report of a log of the corpus.
+fn page_of(name: &str) -> String {
+    let log = rovelog::open(rovelog_testing::root().join("corpus").join(name)).unwrap();
+    page(&log, &ReportOptions::default())
+}
+
+#[test]
+fn a_report_says_which_scans_are_not_drawn() {
+    let said = page_of("vel/velodyne-hdl64-s2.vel");
+    assert!(said.contains("Not drawn: points of an HDL-64E need its calibration"));
+    let said = page_of("vel/laser-same-name.vel");
+    assert!(said.contains("Not drawn: the angles of the scanner &quot;B&quot; are unknown"));
+    assert!(!page_of("vel/all-kinds.vel").contains("Not drawn"));
+    assert!(!page_of("vel/index-absent.vel").contains("Laser scans"), "a log without scans");
+}
+
+#[test]
+fn a_report_says_that_the_track_cannot_be_read() {
+    let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
+    let definition = b"float64 latitude\nfloat64 longitude\n";
+    let topic = bag.connect(b"/fix", b"sensor_msgs/NavSatFix", &[b'0'; 32], definition).unwrap();
+    bag.message(topic, 1, 0, None, &[0; 16]).unwrap();
+    let intact = bag.finish().unwrap().into_inner();
+    let report = |bytes: Vec<u8>| {
+        let log = rovelog::from_bytes(bytes.into(), &ReadOptions::default()).unwrap();
+        page(&log, &ReportOptions::default())
+    };
+    assert!(!report(intact).contains("The track cannot be read"));
+    let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
+    let topic = bag.connect(b"/fix", b"sensor_msgs/NavSatFix", &[b'0'; 32], definition).unwrap();
+    bag.message(topic, 1, 0, None, &[0; 5]).unwrap();
+    let short = bag.finish().unwrap().into_inner();
+    assert!(report(short).contains("The track cannot be read"));
+    assert!(!page_of("rld/v4.rld").contains("The track cannot be read"), "a log without positions");
 }
 
 fn ramp() -> Plot {
@@ -185,7 +224,7 @@ fn thin_series_keep_their_extremes() {
     for (name, log) in logs() {
         let Some(span) = report::span(&log) else { continue };
         for topic in log.topics().iter().filter(|topic| topic.count > 0 && topic.count < 5000).take(20) {
-            let fields = numeric_fields(&*log, topic).into_iter().take(3);
+            let fields = numeric_fields(&*log, topic).unwrap().into_iter().take(3);
             let signals: Vec<_> = fields.map(|field| Signal::of(&topic.name, &field)).collect();
             let read =
                 |width| plot::read(&*log, &signals, span, width, span.0).unwrap().into_iter().flatten();

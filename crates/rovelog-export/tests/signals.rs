@@ -4,7 +4,9 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
 use rovelog::{AnyLog, Select};
-use rovelog_export::signal::{Base, JoinOptions, Method, Signals, join};
+use rovelog_export::signal::{
+    Base, JoinOptions, Method, Signals, derived_fields, join, measured_fields, numeric_fields,
+};
 
 fn corpus(name: &str) -> AnyLog {
     rovelog::open(rovelog_testing::root().join("corpus").join(name)).expect("a log of the corpus")
@@ -99,4 +101,15 @@ fn names_are_found_or_say_what_would_be() {
     assert_eq!(cause("t.z").cause, "topic t/0 has no field z that is a number");
     assert_eq!(cause("tt.x").next, "list all: rovelog topics FILE");
     assert_eq!(cause("t.x + t.z").cause, "topic t/0 has no field z that is a number");
+}
+
+/// A topic that cannot be read is not one without fields.
+#[test]
+fn fields_that_cannot_be_read_are_an_error() {
+    let (log, other) = (corpus("ulog/one-topic.ulg"), corpus("ulog/one-topic.ulg"));
+    assert!(!numeric_fields(&*log, &log.topics()[0]).unwrap().is_empty());
+    for fields in [numeric_fields, measured_fields, derived_fields] {
+        let error = fields(&*log, &other.topics()[0]).unwrap_err();
+        assert!(error.to_string().contains("belongs to another log"), "{error}");
+    }
 }

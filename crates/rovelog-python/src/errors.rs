@@ -84,16 +84,23 @@ pub(crate) struct Raise<'a> {
     format: Option<&'a str>,
     path: Option<&'a str>,
     next: Option<String>,
+    /// Number of the error of the operating system, of an output.
+    errno: Option<i32>,
 }
 
 impl<'a> Raise<'a> {
     pub(crate) fn new(class: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { class, message, offset: None, format: None, path: None, next: None }
+        Self { class, message, offset: None, format: None, path: None, next: None, errno: None }
     }
 
     pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
+        self
+    }
+
+    pub(crate) fn errno(mut self, errno: Option<i32>) -> Self {
+        self.errno = errno;
         self
     }
 
@@ -120,6 +127,9 @@ impl<'a> Raise<'a> {
         facts.set_item(intern!(py, "format"), self.format)?;
         facts.set_item(intern!(py, "path"), self.path)?;
         facts.set_item(intern!(py, "next"), self.next)?;
+        if let Some(errno) = self.errno {
+            facts.set_item(intern!(py, "errno"), errno)?;
+        }
         Ok(PyErr::from_value(class.call((self.message,), Some(&facts))?))
     }
 }
@@ -165,5 +175,6 @@ pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr 
 pub(crate) fn raise_as(py: Python<'_>, class: &'static str, error: &Error, path: Option<&str>) -> PyErr {
     let next = error.next.as_deref().map(|next| in_python(next).replace("FILE", path.unwrap_or("FILE")));
     let message = in_python(&error.to_string()).into_owned();
-    Raise { class, message, offset: error.offset, format: Some(error.format), path, next }.raise(py)
+    Raise { class, message, offset: error.offset, format: Some(error.format), path, next, errno: None }
+        .raise(py)
 }

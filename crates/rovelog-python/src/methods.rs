@@ -92,7 +92,12 @@ impl Reader {
             let mut file = output::create(out, signals)?;
             let done = write(&mut file).map_err(|error| match error.kind {
                 // The log is in memory, so the error comes from the output.
-                ErrorKind::Io => ExportError::Io(io::Error::other(error)),
+                ErrorKind::Io => ExportError::Io(match error.get_ref().downcast_ref::<io::Error>() {
+                    Some(refused) if let Some(errno) = refused.raw_os_error() => {
+                        io::Error::from_raw_os_error(errno)
+                    }
+                    _ => io::Error::other(error),
+                }),
                 _ => ExportError::Log(error),
             })?;
             file.flush()?;
@@ -292,7 +297,7 @@ impl Reader {
     /// Returns the names of what is derived of a topic's fields: `q.roll`.
     fn derived(&self, py: Python<'_>, topic: usize) -> PyResult<Vec<String>> {
         let topic = self.topic(py, topic)?;
-        self.run(py, || Ok(derived_fields(&**self.log, topic)))
+        self.run(py, || derived_fields(&**self.log, topic))
     }
 
     /// Returns what a text means that is not the path of a field: the paths of fields that a pattern

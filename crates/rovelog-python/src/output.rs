@@ -30,10 +30,10 @@ pub(crate) fn write<T: Send>(
         ExportError::Log(error) => reader.raise(py, &error),
         ExportError::Io(error) => {
             let missing = error.kind() == io::ErrorKind::NotFound;
-            let class = if missing { "MissingFileError" } else { "ReadError" };
+            let class = if missing { "MissingFolderError" } else { "WriteError" };
             let path = out.to_string_lossy();
             let raise = Raise::new(class, format!("cannot write the output: {error}"));
-            let raise = raise.next(rovelog_export::next_step(&error));
+            let raise = raise.errno(error.raw_os_error()).next(rovelog_export::next_step(&error));
             // The file gets its own name when it is complete.
             raise.of(reader.log.format().id, Some(path.trim_end_matches(".partial"))).raise(py)
         }

@@ -40,6 +40,12 @@ fn whole(
     concat_batches(schema, &all).map_err(of_arrow(format))
 }
 
+/// Returns the nanoseconds of a duration; `None` if the text is none.
+#[pyfunction]
+pub(crate) fn duration_ns(text: &str) -> Option<i64> {
+    rovelog_export::duration(text).ok()
+}
+
 /// Returns topics at these times, which ascend: native 64-bit integers, ns of the log's clock.
 #[pyfunction]
 pub(crate) fn signal_join(

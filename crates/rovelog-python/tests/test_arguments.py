@@ -19,6 +19,7 @@ from conftest import ROOT, real_file, stops_at_ctrl_c
 
 import rovelog as rl
 from rovelog import _core
+from rovelog._times import span_ns
 from rovelog.compat.pyulog import ULog
 
 
@@ -135,6 +136,14 @@ def test_paths_and_addresses(flight: pathlib.Path, tmp_path: pathlib.Path, monke
         rl.open("file://server/x.ulg")
     with pytest.raises(rl.MissingFileError):
         rl.open("file:///no/such.ulg")
+
+
+def test_durations_have_the_units_of_the_command_line() -> None:
+    for text, nanos in [("1m30s", 90 * 10**9), ("1.5us", 1500), ("1.5 µs", 1500), ("2min", 120 * 10**9), ("1h", 3600 * 10**9)]:
+        assert span_ns(text) == nanos
+    for text in ("", "2", "2V", "1e3s", "-1s"):
+        with pytest.raises(ValueError, match="is no duration"):
+            span_ns(text)
 
 
 def test_bytes_that_are_a_name(flight: pathlib.Path) -> None:

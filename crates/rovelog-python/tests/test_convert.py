@@ -62,7 +62,7 @@ def test_a_folder_has_a_file_for_each_topic(real: pathlib.Path, tmp_path: pathli
                     assert as_text(got[column]) == as_text(want[column]), (name, column)
             else:
                 assert len(pa.csv.read_csv(file)) == topics[name].count
-        with pytest.raises(rl.ReadError, match="already"):
+        with pytest.raises(rl.WriteError, match="already"):
             rl.convert(log, folder, kind=kind)
         assert rl.convert(log, folder, kind=kind, force=True) == done
 
@@ -149,14 +149,14 @@ def test_errors_are_exceptions(flight: pathlib.Path, tmp_path: pathlib.Path) -> 
         rl.convert(flight, tmp_path / "a.mcap", topics=["nothing"])
     with pytest.raises(rl.RovelogError, match="no records"):
         rl.convert(flight, tmp_path / "a.mcap", topics=[])
-    with pytest.raises(rl.MissingFileError, match="cannot write") as missing:
+    with pytest.raises(rl.MissingFolderError, match="cannot write") as missing:
         rl.convert(flight, tmp_path / "no/a.mcap")
     assert missing.value.path == str(tmp_path / "no/a.mcap")
-    with pytest.raises(rl.ReadError, match="a folder"):
+    with pytest.raises(rl.WriteError, match="a folder"):
         rl.convert(flight, tmp_path, kind="mcap", force=True)
     copy = tmp_path / "a.ulg"
     copy.write_bytes(flight.read_bytes())
-    with pytest.raises(rl.ReadError, match="the output is the input"):
+    with pytest.raises(rl.WriteError, match="the output is the input"):
         rl.convert(copy, copy, kind="mcap", force=True)
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(rl.RovelogError, match="a file, not a folder"):

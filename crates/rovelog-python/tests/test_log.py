@@ -151,15 +151,15 @@ def test_recover_and_slice(flight: pathlib.Path, tmp_path: pathlib.Path) -> None
     assert kept.kept_bytes + kept.lost_bytes + kept.stale_bytes == damaged.stat().st_size
     fixed = rl.open(out)
     assert fixed.state == "complete" and fixed.records == kept.records
-    with pytest.raises(rl.ReadError, match="already"):
+    with pytest.raises(rl.WriteError, match="already"):
         rl.recover(damaged, out)
     assert rl.recover(damaged, out, force=True) == kept
-    with pytest.raises(rl.ReadError, match="the output is the input"):
+    with pytest.raises(rl.WriteError, match="the output is the input"):
         rl.recover(damaged, damaged, force=True)
     log = rl.open(flight)
     part = log.slice(tmp_path / "part.ulg", topics=[next(iter(log.topics))])
     assert rl.open(tmp_path / "part.ulg").records == part.records > 0
-    with pytest.raises(rl.MissingFileError, match="cannot write") as nowhere:
+    with pytest.raises(rl.MissingFolderError, match="cannot write") as nowhere:
         log.slice(tmp_path / "no/part.ulg")
     assert nowhere.value.path == str(tmp_path / "no/part.ulg")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fixed.ulg", "part.ulg"]

@@ -26,9 +26,9 @@ def test_no_part_of_the_input_is_the_output(split: Path, tmp_path: Path) -> None
     link = tmp_path / "link.rld"
     link.symlink_to(part)
     for out in (split, part, link):
-        with pytest.raises(rl.ReadError, match="the output is the input"):
+        with pytest.raises(rl.WriteError, match="the output is the input"):
             log.recover(out, force=True)
-        with pytest.raises(rl.ReadError, match="the output is the input"):
+        with pytest.raises(rl.WriteError, match="the output is the input"):
             rl.convert(log, out, kind="mcap", force=True)
     assert part.read_bytes() == before
 
@@ -42,7 +42,7 @@ def test_a_partial_file_is_taken_over_unless_it_is_held(tmp_path: Path) -> None:
     part.write_bytes(b"held")
     with part.open("r+b") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(rl.ReadError, match="another program is writing"):
+        with pytest.raises(rl.WriteError, match="another program is writing"):
             log.recover(out, force=True)
     assert part.read_bytes() == b"held"
 

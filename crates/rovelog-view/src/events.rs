@@ -1,7 +1,7 @@
 //! Messages and events of a log in time order.
 
 use rovelog::AnyLog;
-use rovelog::ulog_format::px4::{self, Change};
+use rovelog::ulog_format::px4;
 use serde_json::{Value, json};
 
 use crate::logs::Opened;
@@ -24,25 +24,10 @@ pub(crate) fn list(opened: &Opened) -> Result<Value, String> {
         }
     }
     if let AnyLog::Ulog(reader) = &opened.log {
-        let events = px4::events(reader).list.into_iter().filter(px4::Event::is_message);
-        lines.extend(
-            events.map(|event| (seconds(event.time.nanos), event.level, "event".to_owned(), event.message())),
-        );
-        let modes = px4::mode_changes(reader);
-        lines.extend(
-            modes
-                .into_iter()
-                .map(|mode| (seconds(mode.time.nanos), 6, "mode".to_owned(), mode.value.to_string())),
-        );
-        let mut states = |kind: &str, changes: Vec<Change<bool>>, on: (u8, &str), off: &str| {
-            let changes = changes.into_iter().skip_while(|change| !change.value);
-            lines.extend(changes.map(|change| {
-                let (level, text) = if change.value { on } else { (6, off) };
-                (seconds(change.time.nanos), level, kind.to_owned(), text.to_owned())
-            }));
-        };
-        states("arming", px4::arming_changes(reader), (6, "armed"), "disarmed");
-        states("failsafe", px4::failsafe_changes(reader), (4, "failsafe"), "failsafe over");
+        lines.extend(px4::timeline(reader, false).entries.into_iter().map(|entry| {
+            let text = entry.text().into_owned();
+            (seconds(entry.time.nanos), entry.level(), entry.kind_name().to_owned(), text)
+        }));
     }
     lines.sort_by(|a, b| a.0.total_cmp(&b.0));
     left_out += lines.len().saturating_sub(MOST);

@@ -1,7 +1,6 @@
 //! The logs of the page: a list that is made at the start, and those that are open.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rovelog::{AnyLog, ReadOptions, Watch};
@@ -23,9 +22,8 @@ pub(crate) struct Listed {
     pub(crate) file: LogFile,
     /// Name on the page: the path below the folder that contains all logs.
     pub(crate) name: String,
-    open: Mutex<Option<Arc<Opened>>>,
-    /// When it was used last, as a count of uses.
-    used: AtomicU64,
+    /// Locked while the log is opened, so that two requests do not open it twice.
+    opening: Mutex<()>,
     /// Its row in the list, as it is sent: a tenth of the memory of the value.
     pub(crate) summary: OnceLock<Box<str>>,
 }
@@ -36,7 +34,8 @@ pub(crate) struct Logs {
     list: Vec<Listed>,
     options: ReadOptions,
     format: Option<String>,
-    uses: AtomicU64,
+    /// The open logs with their numbers, the one that was used last at the end.
+    open: Mutex<Vec<(usize, Arc<Opened>)>>,
 }
 
 /// A log that is open.
@@ -78,10 +77,10 @@ impl Logs {
         let listed = |file: LogFile| {
             let name = Path::new(&file.uri).strip_prefix(&common).unwrap_or(Path::new(&file.uri));
             let name = name.to_string_lossy().into_owned();
-            Listed { name, file, open: Mutex::default(), used: AtomicU64::new(0), summary: OnceLock::new() }
+            Listed { name, file, opening: Mutex::default(), summary: OnceLock::new() }
         };
         let list = files.into_iter().map(listed).collect();
-        Ok(Self { list, options, format, uses: AtomicU64::new(0) })
+        Ok(Self { list, options, format, open: Mutex::default() })
     }
 
     pub(crate) fn list(&self) -> &[Listed] {
@@ -91,35 +90,37 @@ impl Logs {
     /// Opens a log, or returns it if it is open.
     pub(crate) fn open(&self, number: usize) -> Result<Arc<Opened>, String> {
         let listed = self.list.get(number).ok_or("there is no such log")?;
-        let mut place = lock(&listed.open);
-        listed.used.store(self.uses.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if let Some(open) = &*place {
-            if open.watch.check().is_ok() {
-                return Ok(Arc::clone(open));
-            }
-            *place = None;
+        let _opening = lock(&listed.opening);
+        if let Some(open) = self.take(number)
+            && open.watch.check().is_ok()
+        {
+            self.keep(number, &open);
+            return Ok(open);
         }
         let opened = rovelog::open_watched(&listed.file.uri, self.format.as_deref(), &self.options);
         let (log, watch) = opened.map_err(|error| error.to_string())?;
         let span = report::span(&log).unwrap_or((0, 1));
         let opened = Arc::new(Opened { log, watch, span, overviews: Mutex::default() });
-        *place = Some(Arc::clone(&opened));
-        drop(place);
-        self.close_others();
+        self.keep(number, &opened);
         Ok(opened)
     }
 
-    /// Closes the logs that were used longest ago, if too many are open. Those in use stay open for
-    /// as long as they are used.
-    fn close_others(&self) {
-        let is_open = |listed: &&Listed| listed.open.try_lock().is_ok_and(|place| place.is_some());
-        let mut open: Vec<&Listed> = self.list.iter().filter(is_open).collect();
-        open.sort_by_key(|listed| listed.used.load(Ordering::Relaxed));
-        for listed in open.iter().take(open.len().saturating_sub(MOST_OPEN)) {
-            if let Ok(mut place) = listed.open.try_lock() {
-                *place = None;
-            }
-        }
+    /// Takes a log out of the open ones.
+    fn take(&self, number: usize) -> Option<Arc<Opened>> {
+        let mut open = lock(&self.open);
+        let at = open.iter().position(|(known, _)| *known == number)?;
+        Some(open.remove(at).1)
+    }
+
+    /// Keeps a log open, and closes the one that was used longest ago if too many are open. One in
+    /// use stays open for as long as it is used.
+    fn keep(&self, number: usize, opened: &Arc<Opened>) {
+        let mut open = lock(&self.open);
+        open.push((number, Arc::clone(opened)));
+        let closed = (open.len() > MOST_OPEN).then(|| open.remove(0));
+        // Closing a large log takes time, in which others can be opened.
+        drop(open);
+        drop(closed);
     }
 }
 
@@ -176,4 +177,36 @@ fn common(files: &[LogFile]) -> PathBuf {
         a.components().zip(b.components()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect()
     };
     files.iter().map(folder).reduce(join).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use super::*;
+
+    #[test]
+    fn only_the_logs_that_were_used_last_stay_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = rovelog_testing::root().join("corpus/ulog/one-topic.ulg");
+        for number in 0..3 * MOST_OPEN {
+            std::fs::copy(&log, folder.path().join(format!("{number:02}.ulg"))).unwrap();
+        }
+        let logs = Logs::find(&[folder.path().to_str().unwrap()], ReadOptions::default(), None).unwrap();
+        let mut opened: Vec<Weak<Opened>> = Vec::new();
+        for number in 0..logs.list().len() {
+            opened.push(Arc::downgrade(&logs.open(number).unwrap()));
+            // This one is used all the time.
+            assert!(Weak::ptr_eq(&opened[0], &Arc::downgrade(&logs.open(0).unwrap())));
+            let open = opened.iter().filter(|log| log.strong_count() > 0).count();
+            assert_eq!(open, MOST_OPEN.min(number + 1));
+        }
+        let last = opened.len() - (MOST_OPEN - 1);
+        assert!(opened[last..].iter().all(|log| log.strong_count() == 1));
+        // A log that is in use is not closed under its user.
+        let used = logs.open(last).unwrap();
+        (0..MOST_OPEN).for_each(|number| drop(logs.open(number).unwrap()));
+        assert_eq!(Arc::strong_count(&used), 1);
+        assert!(used.log.info().records > 0);
+    }
 }

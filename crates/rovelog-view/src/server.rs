@@ -177,7 +177,8 @@ async fn log(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Respo
     work(move || {
         let opened = shared.logs.open(log)?;
         let listed = shared.logs.list().get(log).ok_or("there is no such log")?;
-        opened.checked(document(&summary::log(listed, &opened)))
+        let page = summary::log(listed, &opened).map_err(|error| error.to_string())?;
+        opened.checked(document(&page))
     })
     .await
 }

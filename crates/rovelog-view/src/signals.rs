@@ -33,7 +33,7 @@ pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String>
     let span = wanted.span.map_or(opened.span, |(from, to)| (opened.nanos(from), opened.nanos(to)));
     let width = wanted.width.clamp(1, WIDEST);
     let signals = wanted.signals.iter().map(|(topic, field)| signal(opened, topic, field));
-    let overviews = overviews(opened, &signals.collect::<Vec<_>>())?;
+    let overviews = overviews(opened, &signals.collect::<Result<Vec<_>, String>>()?)?;
     let mut found: Vec<Option<(Arc<Overview>, Series)>> = Vec::new();
     for overview in overviews {
         let Some(overview) = overview else {
@@ -58,14 +58,15 @@ pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String>
 
 /// Returns the signal of a field, of the log or derived. A name is no expression: names of fields may
 /// look like one.
-fn signal(opened: &Opened, name: &str, field: &str) -> Signal {
+fn signal(opened: &Opened, name: &str, field: &str) -> Result<Signal, String> {
     let plain = || Signal::of(name, field);
-    let Some(topic) = opened.log.topic(name) else { return plain() };
-    if numeric_fields(&*opened.log, topic.get()).iter().any(|known| known == field) {
-        return plain();
+    let Some(topic) = opened.log.topic(name) else { return Ok(plain()) };
+    let fields = numeric_fields(&*opened.log, topic.get()).map_err(|error| error.to_string())?;
+    if fields.iter().any(|known| known == field) {
+        return Ok(plain());
     }
     let signals = Signals::among(&*opened.log, &[topic.get()]);
-    signals.one(&format!("{name}.{field}")).unwrap_or_else(|_| plain())
+    Ok(signals.one(&format!("{name}.{field}")).unwrap_or_else(|_| plain()))
 }
 
 fn header(overview: &Overview, series: &Series) -> Value {

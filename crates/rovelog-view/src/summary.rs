@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rovelog::{AnyLog, Timestamp, Topic};
+use rovelog::{AnyLog, Error, Timestamp, Topic};
 use rovelog_export::report;
 use rovelog_export::signal::{derived_fields, measured_fields, numeric_fields};
 use serde_json::{Value, json};
@@ -50,16 +50,13 @@ fn facts(logs: &Logs, number: usize, listed: &Listed) -> Value {
 }
 
 /// Returns all that the page needs to show a log.
-pub(crate) fn log(listed: &Listed, opened: &Opened) -> Value {
+pub(crate) fn log(listed: &Listed, opened: &Opened) -> Result<Value, Error> {
     let log = &opened.log;
     let info = log.info();
     let mut free = MOST_FIELDS;
-    let topics: Vec<Value> = log
-        .topics()
-        .iter()
-        .filter(|topic| topic.count > 0)
-        .map(|topic| described(log, topic, &mut free))
-        .collect();
+    let topics = log.topics().iter().filter(|topic| topic.count > 0);
+    let topics: Vec<Value> =
+        topics.map(|topic| described(log, topic, &mut free)).collect::<Result<_, Error>>()?;
     let bands = report::bands(log, opened.span);
     let mut names: Vec<&str> = Vec::new();
     for band in &bands {
@@ -71,7 +68,7 @@ pub(crate) fn log(listed: &Listed, opened: &Opened) -> Value {
     let shown: Vec<_> =
         bands.iter().map(|band| json!([band.span.0, band.span.1, number(&band.name), band.name])).collect();
     let file = Path::new(&listed.file.uri);
-    json!({
+    Ok(json!({
         "name": listed.name,
         "path": std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).to_string_lossy(),
         "format": log.format().name,
@@ -85,57 +82,66 @@ pub(crate) fn log(listed: &Listed, opened: &Opened) -> Value {
         "unix_ms": opened.unix_ms(),
         "bands": shown,
         "topics": topics,
-        "start": start(log),
-    })
+        "start": start(log)?,
+    }))
 }
 
 /// Returns name, type, number of records, rate, fields, derived signals, and how many fields are not
 /// listed.
-fn described(log: &AnyLog, topic: &Topic, free: &mut usize) -> Value {
+fn described(log: &AnyLog, topic: &Topic, free: &mut usize) -> Result<Value, Error> {
     // Topics that are not listed with their fields are not asked for them.
-    let mut fields = if *free > 0 { numeric_fields(&**log, topic) } else { Vec::new() };
-    let mut derived = if *free > 0 { derived_fields(&**log, topic) } else { Vec::new() };
+    let mut fields = if *free > 0 { numeric_fields(&**log, topic)? } else { Vec::new() };
+    let mut derived = if *free > 0 { derived_fields(&**log, topic)? } else { Vec::new() };
     let all = fields.len();
     fields.truncate(MOST_OF_TOPIC.min(*free));
     derived.truncate(MOST_OF_TOPIC);
     *free -= fields.len();
-    json!([topic.name, topic.type_name, topic.count, topic.rate_hz(), fields, derived, all - fields.len()])
+    let more = all - fields.len();
+    Ok(json!([topic.name, topic.type_name, topic.count, topic.rate_hz(), fields, derived, more]))
 }
 
 /// Returns the plots that the page starts with: topic and field of each signal.
-fn start(log: &AnyLog) -> Vec<Vec<[String; 2]>> {
+fn start(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     let plot = |topic: &Topic, fields: &[String]| -> Vec<[String; 2]> {
         fields.iter().map(|field| [topic.name.clone(), field.clone()]).collect()
     };
     if let AnyLog::Ulog(_) = log {
-        let there = PX4.iter().filter_map(|(name, wanted)| {
-            let topic = log.topic(name).filter(|topic| topic.count > 0)?;
-            let mut fields = numeric_fields(&**log, topic.get());
-            fields.extend(derived_fields(&**log, topic.get()));
+        let mut there = Vec::new();
+        for (name, wanted) in PX4 {
+            let Some(topic) = log.topic(name).filter(|topic| topic.count > 0) else { continue };
+            let mut fields = numeric_fields(&**log, topic.get())?;
+            fields.extend(derived_fields(&**log, topic.get())?);
             let wanted: Vec<String> = wanted.iter().map(|field| (*field).to_owned()).collect();
-            wanted.iter().all(|field| fields.contains(field)).then(|| plot(topic.get(), &wanted))
-        });
-        let there: Vec<_> = there.collect();
+            if wanted.iter().all(|field| fields.contains(field)) {
+                there.push(plot(topic.get(), &wanted));
+            }
+        }
         if !there.is_empty() {
-            return there;
+            return Ok(there);
         }
     }
     let mut topics: Vec<&Topic> = log.topics().iter().filter(|topic| topic.count > 1).collect();
     topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
     if let (AnyLog::Rld(_), Some(topic)) = (log, topics.first()) {
-        let fields = numeric_fields(&**log, topic);
-        let mut currents = derived_fields(&**log, topic);
+        let fields = numeric_fields(&**log, topic)?;
+        let mut currents = derived_fields(&**log, topic)?;
         currents.truncate(LINES);
         let volts: Vec<_> = fields.iter().filter(|name| name.starts_with('V')).take(LINES).cloned().collect();
         let both: Vec<_> = [currents, volts].into_iter().filter(|fields| !fields.is_empty()).collect();
         if !both.is_empty() {
-            return both.iter().map(|fields| plot(topic, fields)).collect();
+            return Ok(both.iter().map(|fields| plot(topic, fields)).collect());
         }
     }
-    let plots = topics.into_iter().filter_map(|topic| {
-        let mut fields = measured_fields(&**log, topic);
+    let mut plots = Vec::new();
+    for topic in topics {
+        let mut fields = measured_fields(&**log, topic)?;
         fields.truncate(LINES);
-        (!fields.is_empty()).then(|| plot(topic, &fields))
-    });
-    plots.take(2).collect()
+        if !fields.is_empty() {
+            plots.push(plot(topic, &fields));
+        }
+        if plots.len() == 2 {
+            break;
+        }
+    }
+    Ok(plots)
 }

@@ -13,6 +13,7 @@ use ulog_format::UlogReader;
 use ulog_format::px4::{EventDefinitions, MetadataError};
 use ulog_format::px4::{
     NoPosition, Position, PositionFields, arming_changes, events, failsafe_changes, mode_changes,
+    status_changes, timeline,
 };
 
 fn positions(reader: &UlogReader, topic: &str, min_fix: u8) -> Vec<Result<Position, NoPosition>> {
@@ -137,6 +138,52 @@ fn events_read_as_pyulog_prints_them() {
     ];
     let want: Vec<_> = want.into_iter().map(|(time, level, text)| (time, level, text.to_owned())).collect();
     assert_eq!(messages, want);
+}
+
+#[test]
+fn the_timeline_has_events_and_changes_of_the_status_in_time_order() {
+    let Some(log) = LOGS.real_log("sample_px4_events") else { return };
+    let reader = open(&log.bytes);
+    let found = timeline(&reader, false);
+    assert_eq!(found.problem, None);
+    let start = reader.info().start.unwrap().nanos;
+    let lines: Vec<_> = found
+        .entries
+        .iter()
+        .map(|entry| {
+            let seconds = (entry.time.nanos - start) / 1_000_000_000;
+            (seconds, entry.level(), entry.kind_name(), entry.text().into_owned())
+        })
+        .collect();
+    // The log starts disarmed and without a failsafe: neither is an entry.
+    let want = [
+        (0, 6, "mode", "Hold (4)"),
+        (0, 6, "event", "logging: opening log file 2024-3-18/14_49_10.ulg"),
+        (14, 6, "mode", "Takeoff (17)"),
+        (14, 6, "arming", "armed"),
+        (14, 6, "event", "Armed by internal command"),
+        (14, 6, "event", "Using default takeoff altitude: 2.50 m"),
+        (16, 6, "event", "Takeoff detected"),
+        (21, 6, "mode", "Hold (4)"),
+        (22, 6, "mode", "Return (5)"),
+        (22, 6, "event", "RTL: start return at 491 m (3 m above destination)"),
+        (22, 6, "event", "RTL: land at destination"),
+        (28, 6, "event", "Landing detected"),
+        (30, 6, "mode", "Hold (4)"),
+        (30, 6, "arming", "disarmed"),
+        (30, 6, "event", "Disarmed by landing"),
+    ];
+    let want: Vec<_> =
+        want.into_iter().map(|(time, level, kind, text)| (time, level, kind, text.to_owned())).collect();
+    assert_eq!(lines, want);
+    assert!(found.entries.is_sorted_by_key(|entry| (entry.time.nanos, entry.offset)));
+    assert_eq!(timeline(&reader, true).entries.len(), 38 + status_changes(&reader).len());
+
+    let log = LOGS.real_log("px4-ulog-rs__corrupt_unregistered_msg_id").unwrap();
+    let changes = status_changes(&open(&log.bytes));
+    let failsafes = changes.iter().filter(|entry| entry.kind_name() == "failsafe");
+    let failsafes: Vec<_> = failsafes.map(|entry| (entry.level(), entry.text().into_owned())).collect();
+    assert_eq!(failsafes, [(4, "failsafe".to_owned()), (6, "failsafe over".to_owned())]);
 }
 
 /// Returns the packed definitions of a real log.

@@ -295,7 +295,7 @@ fn wanted(
                 left_out += 1;
                 continue;
             }
-            let mut signals = whole(log, topic);
+            let mut signals = whole(log, topic)?;
             left_out += usize::from(signals.len() > free);
             signals.truncate(free);
             free -= signals.len();
@@ -316,6 +316,7 @@ fn wanted(
 }
 
 /// Returns the measured fields of a topic that can be drawn.
-fn whole(log: &AnyLog, topic: &Topic) -> Vec<Signal> {
-    measured_fields(&**log, topic).iter().map(|field| Signal::of(&topic.name, field)).collect()
+fn whole(log: &AnyLog, topic: &Topic) -> Result<Vec<Signal>, Failure> {
+    let fields = measured_fields(&**log, topic)?;
+    Ok(fields.iter().map(|field| Signal::of(&topic.name, field)).collect())
 }

@@ -50,9 +50,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     options.format = format(context).map(str::to_owned);
     options.port = args.port;
     let view = View::open(&args.logs, options).map_err(|error| match error {
-        ViewError::Source(error) => {
-            Failure::failed(error.to_string()).next("name a file, a folder with logs, or a pattern")
-        }
+        ViewError::Source(error) => error.into(),
         ViewError::Listen { .. } => {
             Failure::failed(error.to_string()).next("leave out --port to use any free port")
         }

@@ -283,7 +283,7 @@ mod tests {
         for name in ["ulog/utc-gps-int32.ulg", "rld/v4.rld", "rosbag/robot.bag", "vel/all-kinds.vel"] {
             let log = rovelog::open(rovelog_testing::root().join("corpus").join(name)).unwrap();
             let all = log.topics().iter().flat_map(|topic| {
-                let fields = crate::signal::numeric_fields(&*log, topic).into_iter();
+                let fields = crate::signal::numeric_fields(&*log, topic).unwrap().into_iter();
                 fields.map(|field| Signal::of(&topic.name, &field))
             });
             let signals: Vec<Signal> = all.collect();

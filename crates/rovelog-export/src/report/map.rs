@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rovelog::AnyLog;
+use rovelog::{AnyLog, ErrorKind};
 
 use crate::page::Page;
 use crate::track::{self, TrackOptions, TrackPoint};
@@ -16,7 +16,17 @@ const MARGIN: f64 = 24.0;
 const DEGREE: f64 = 111_195.0;
 
 pub(super) fn section(log: &AnyLog, page: &mut Page) {
-    let Ok((track, _)) = track::of(log, &TrackOptions::default()) else { return };
+    let (track, _) = match track::of(log, &TrackOptions::default()) {
+        Ok(found) => found,
+        // The format has no positions.
+        Err(error) if error.kind == ErrorKind::InvalidArgument => return,
+        Err(error) => {
+            page.section("track", "Track", "Track");
+            let why = error.to_string();
+            let _ = writeln!(page, "<p class=\"bad\">The track cannot be read: {}.</p>", escape(&why));
+            return;
+        }
+    };
     let Some(line) = track.lines.first() else { return };
     let points = || line.segments.iter().flat_map(|segment| &segment.points);
     let (Some(first), Some(last)) = (points().next(), points().last()) else { return };

@@ -54,7 +54,7 @@ fn any(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, Export
     let mut topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 1).collect();
     topics.sort_by_key(|topic| (std::cmp::Reverse(topic.count), topic.id));
     for topic in topics.into_iter().take(MOST) {
-        let fields = measured_fields(log, topic).into_iter();
+        let fields = measured_fields(log, topic)?.into_iter();
         let fields = fields.filter(|field| measures(topic, field) && !(redact && is_place(field)));
         let signal = |field: String| Signal::of(&topic.name, &field);
         let signals: Vec<_> = fields.take(SIGNALS).map(signal).collect();

@@ -186,7 +186,8 @@ const INNOVATIONS: &[&str] = &[
 /// Returns the panels of which the log has data. `redact` leaves out positions.
 pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let specs: Vec<&Spec> = PANELS.iter().filter(|spec| !(redact && spec.3)).collect();
-    let chosen: Vec<Vec<(&str, From)>> = specs.iter().map(|spec| present(log, spec.2)).collect();
+    let chosen = specs.iter().map(|spec| present(log, spec.2));
+    let chosen: Vec<Vec<(&str, From)>> = chosen.collect::<Result<_, _>>()?;
     // One pass over the log for all fields.
     let fields = chosen.iter().flatten().filter_map(|(_, from)| match from {
         From::Field(topic, field, _) => {
@@ -248,19 +249,27 @@ fn lanes(title: &str, lanes: Vec<Series>, panels: &mut Vec<Panel>) {
 }
 
 /// Returns the lines of a panel that the log has, with the first source of each.
-fn present(log: &dyn LogReader, lines: &'static [Line]) -> Vec<(&'static str, From)> {
-    let there = |from: &From| {
+fn present(log: &dyn LogReader, lines: &'static [Line]) -> Result<Vec<(&'static str, From)>, ExportError> {
+    let there = |from: &From| -> Result<bool, ExportError> {
         let (topic, field) = match from {
             From::Field(topic, field, _) => (topic, (*field).to_owned()),
             From::Angle(topic, field, _) => (topic, format!("{field}[3]")),
         };
-        let topic = log.topic(topic).filter(|topic| topic.count > 0);
-        topic.is_some_and(|topic| numeric_fields(log, topic.get()).contains(&field))
+        match log.topic(topic).filter(|topic| topic.count > 0) {
+            Some(topic) => Ok(numeric_fields(log, topic.get())?.contains(&field)),
+            None => Ok(false),
+        }
     };
-    lines
-        .iter()
-        .filter_map(|(name, sources)| Some((*name, *sources.iter().find(|from| there(from))?)))
-        .collect()
+    let mut found = Vec::new();
+    for (name, sources) in lines {
+        for from in *sources {
+            if there(from)? {
+                found.push((*name, *from));
+                break;
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn scaled(mut line: Series, factor: f64) -> Series {
@@ -295,7 +304,7 @@ fn outputs(log: &dyn LogReader, at: Span, panels: &mut Vec<Panel>) -> Result<(),
     let mut found = Vec::new();
     for (title, topic, part) in sources {
         let Some(topic) = log.topic(topic).filter(|topic| topic.count > 0) else { continue };
-        let fields = numeric_fields(log, topic.get()).into_iter().filter(|field| field.contains(part));
+        let fields = numeric_fields(log, topic.get())?.into_iter().filter(|field| field.contains(part));
         let signals: Vec<_> = fields.map(|field| Signal::of(&topic.name, &field)).collect();
         let mut lines: Vec<Series> =
             read(log, &signals, at.times, at.width, at.zero)?.into_iter().flatten().collect();

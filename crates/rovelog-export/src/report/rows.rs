@@ -60,7 +60,7 @@ pub(super) fn flags(
     take: impl Fn(&str) -> bool,
 ) -> Result<Vec<Series>, ExportError> {
     let Some(found) = log.topic(topic) else { return Ok(Vec::new()) };
-    let fields = crate::signal::numeric_fields(log, found.get()).into_iter().filter(|field| take(field));
+    let fields = crate::signal::numeric_fields(log, found.get())?.into_iter().filter(|field| take(field));
     let fields: Vec<String> = fields.collect();
     let mut lines: Vec<(bool, Thin)> =
         fields.iter().map(|_| (false, Thin::new(at.times, at.width))).collect();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::PointOptions;
-use rovelog::vel_format::{Kind, Payload, VelReader};
+use rovelog::vel_format::{Kind, Payload, VelError, VelReader};
 
 use crate::ExportError;
 use crate::page::Page;
@@ -80,10 +80,18 @@ struct Scan {
 
 /// Writes one revolution of the Velodyne and one scan of each other scanner, from above.
 pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), ExportError> {
-    let mut scans = Vec::new();
-    scans.extend(revolution(log, zero));
-    scans.extend(range_scan(log, zero));
-    if scans.is_empty() {
+    let (mut scans, mut failed) = (Vec::new(), Vec::new());
+    match revolution(log, zero) {
+        Ok(scan) => scans.extend(scan),
+        // The log has none of a Velodyne.
+        Err(VelError::UnknownModel { packets: 0 }) => {}
+        Err(error) => failed.push(error.to_string()),
+    }
+    match range_scan(log, zero) {
+        Ok(scan) => scans.extend(scan),
+        Err(why) => failed.push(why),
+    }
+    if scans.is_empty() && failed.is_empty() {
         return Ok(());
     }
     page.section("scans", "Laser", "Laser scans from above");
@@ -94,12 +102,15 @@ pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), E
         picture(page, (&bytes, "png"), &caption, SIDE);
     }
     page.push_str("</div>\n");
+    for why in failed {
+        let _ = writeln!(page, "<p class=\"note\">Not drawn: {}.</p>", crate::xml::escape(&why));
+    }
     Ok(())
 }
 
 /// Returns the first whole revolution.
-fn revolution(log: &VelReader, zero: i64) -> Option<Scan> {
-    let mut revolutions = log.revolutions(None, None, PointOptions::default(), 0).ok()?;
+fn revolution(log: &VelReader, zero: i64) -> Result<Option<Scan>, VelError> {
+    let mut revolutions = log.revolutions(None, None, PointOptions::default(), 0)?;
     let model = revolutions.decoder().model().name();
     let mut best: Option<Scan> = None;
     for _ in 0..4 {
@@ -115,18 +126,23 @@ fn revolution(log: &VelReader, zero: i64) -> Option<Scan> {
             best = Some(Scan { points, caption });
         }
     }
-    best
+    Ok(best)
 }
 
 /// Returns the scan in the middle of the log.
-fn range_scan(log: &VelReader, zero: i64) -> Option<Scan> {
+fn range_scan(log: &VelReader, zero: i64) -> Result<Option<Scan>, String> {
     let total = log.payloads(Kind::Laser).count();
-    let (message, payload) = log.payloads(Kind::Laser).nth(total / 2)?;
-    let Payload::Laser(scan) = payload else { return None };
-    let points: Vec<_> = scan.points()?.filter_map(|point| point.xy()).map(|[x, y]| [x, y, 1.0]).collect();
+    let Some((message, Payload::Laser(scan))) = log.payloads(Kind::Laser).nth(total / 2) else {
+        return Ok(None);
+    };
     let seconds = message.nanos.saturating_sub(zero) as f64 / 1e9;
+    let points = scan.points().ok_or_else(|| {
+        let sensor = scan.sensor_type.text();
+        format!("the angles of the scanner {sensor:?} are unknown (scan at {seconds:.2} s)")
+    })?;
+    let points: Vec<_> = points.filter_map(|point| point.xy()).map(|[x, y]| [x, y, 1.0]).collect();
     let caption = format!("{}, {seconds:.2} s, {} ranges", scan.sensor_type.text(), points.len());
-    Some(Scan { points, caption: crate::xml::escape(&caption).into_owned() })
+    Ok(Some(Scan { points, caption: crate::xml::escape(&caption).into_owned() }))
 }
 
 /// Returns a PNG of points from above, and its width in metres.

@@ -5,7 +5,7 @@ use rovelog::{LogReader, Select};
 use super::expression::{Node, is_true};
 use super::find::{NoSignal, Signal, Signals};
 use super::rows::Stream;
-use crate::{ExportError, meaning};
+use crate::{ExportError, duration, meaning};
 
 /// A condition: `battery_status.voltage_v < 3.4 for 2s`, `vehicle_status.nav_state changes`.
 #[derive(Clone, Debug)]
@@ -171,37 +171,12 @@ impl Runs {
     }
 }
 
-/// Units of durations, as in `-S +1m30s`.
-const UNITS: &[(&str, f64)] = &[
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("min", 6e10),
-    ("m", 6e10),
-    ("h", 3.6e12),
-];
-
-/// Reads a duration: `2s`, `500 ms`, `1m30s`.
+/// Reads the duration after `for`.
 fn nanos(text: &str) -> Result<u64, NoSignal> {
-    let refused =
-        || NoSignal::new(format!("{} is not a duration", text.trim()), "write: for 2s, for 500ms, for 1m30s");
-    let (mut rest, mut nanos) = (text.trim(), 0.0);
-    loop {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(refused)?;
-        let number: f64 = rest[..digits].parse().map_err(|_| refused())?;
-        let after = rest[digits..].trim_start();
-        let end = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
-        let (_, factor) = UNITS.iter().find(|(unit, _)| *unit == &after[..end]).ok_or_else(refused)?;
-        nanos += number * factor;
-        rest = after[end..].trim_start();
-        if rest.is_empty() {
-            break;
-        }
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
-    (nanos < 9e18).then(|| nanos.round() as u64).ok_or_else(refused)
+    let nanos = duration(text).ok().and_then(|nanos| u64::try_from(nanos).ok());
+    nanos.ok_or_else(|| {
+        NoSignal::new(format!("{} is not a duration", text.trim()), "write: for 2s, for 500ms, for 1m30s")
+    })
 }
 
 #[cfg(test)]

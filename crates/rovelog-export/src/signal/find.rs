@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use arrow_schema::DataType;
-use rovelog::{LogReader, Select, Topic};
+use rovelog::{Error, LogReader, Select, Topic};
 
 use super::derived::derived;
 use super::expression::{Measure, Node, measure};
@@ -131,7 +131,7 @@ pub struct Signals<'a> {
     /// The topics that have signals, by index, in order.
     topics: Vec<usize>,
     /// The fields of each.
-    known: Vec<OnceCell<Vec<Known>>>,
+    known: Vec<OnceCell<Result<Vec<Known>, NoSignal>>>,
 }
 
 impl<'a> Signals<'a> {
@@ -235,26 +235,25 @@ impl<'a> Signals<'a> {
     }
 
     fn signal(&self, topic: usize, field: usize) -> Result<Signal, NoSignal> {
-        let (of, known) = (&self.log.topics()[topic], &self.fields(topic)[field]);
+        let (of, known) = (&self.log.topics()[topic], &self.fields(topic)?[field]);
         let name = format!("{}.{}", short(&of.name), known.name);
         if let Some(text) = &known.made_of {
             return Ok(Signal { name, ..self.expression_in(text, Some(topic))? });
         }
-        Ok(Signal { name, unit: known.unit.clone(), ..self.plain(topic, field) })
+        Ok(Signal { name, unit: known.unit.clone(), ..self.plain(topic, known) })
     }
 
-    fn plain(&self, topic: usize, field: usize) -> Signal {
-        let known = &self.fields(topic)[field];
+    fn plain(&self, topic: usize, known: &Known) -> Signal {
         let mut signal = Signal::of(&self.log.topics()[topic].name, &known.name);
         signal.operands[0].unit = known.unit.as_deref().and_then(Unit::parse);
         signal
     }
 
-    fn fields(&self, topic: usize) -> &[Known] {
-        match self.topics.binary_search(&topic) {
-            Ok(at) => self.known[at].get_or_init(|| known(self.log, &self.log.topics()[topic])),
-            Err(_) => &[],
-        }
+    fn fields(&self, topic: usize) -> Result<&[Known], NoSignal> {
+        let Ok(at) = self.topics.binary_search(&topic) else { return Ok(&[]) };
+        let of = &self.log.topics()[topic];
+        let fields = self.known[at].get_or_init(|| known(self.log, of).map_err(|error| unread(of, &error)));
+        fields.as_deref().map_err(Clone::clone)
     }
 
     /// Returns topic and field of everything that a name with `*` and `?` matches.
@@ -266,8 +265,8 @@ impl<'a> Signals<'a> {
         let (mut of_topic, mut longest) = (Vec::new(), "");
         for (i, topic) in self.topics.iter().map(|i| (*i, &topics[*i])) {
             if is_topic(topic, name) {
-                let measured = measured_fields(self.log, topic);
-                let fields = self.fields(i).iter().enumerate();
+                let measured = measured_fields(self.log, topic).map_err(|error| unread(topic, &error))?;
+                let fields = self.fields(i)?.iter().enumerate();
                 found.extend(fields.filter(|(_, known)| measured.contains(&known.name)).map(|(f, _)| (i, f)));
                 (longest, of_topic) = (name, vec![i]);
                 continue;
@@ -276,9 +275,9 @@ impl<'a> Signals<'a> {
                 if is_topic(topic, &name[..dot]) {
                     (longest, of_topic) = (&name[..dot], vec![i]);
                     let field = &name[dot + 1..];
-                    let mut inside = self.inside(i, field, false);
+                    let mut inside = self.inside(i, field, false)?;
                     if inside.is_empty() {
-                        inside = self.inside(i, field, true);
+                        inside = self.inside(i, field, true)?;
                         self.one_stem(i, field, &inside)?;
                     }
                     found.extend(inside);
@@ -299,11 +298,12 @@ impl<'a> Signals<'a> {
         let topics = self.log.topics();
         let all = |ends: bool| {
             let there = self.topics.iter().filter(|i| topics[**i].count > 0);
-            there.flat_map(|i| self.inside(*i, name, ends)).collect::<Vec<_>>()
+            let found: Result<Vec<_>, NoSignal> = there.map(|i| self.inside(*i, name, ends)).collect();
+            found.map(|found| found.concat())
         };
-        let mut found = all(false);
+        let mut found = all(false)?;
         if found.is_empty() {
-            found = all(true);
+            found = all(true)?;
         }
         let Some((first, _)) = found.first().copied() else { return Err(self.nothing(name)) };
         if found.iter().any(|(topic, _)| *topic != first) {
@@ -320,7 +320,7 @@ impl<'a> Signals<'a> {
 
     /// Returns the fields of a topic that a name matches; with `ends`, the end of their names is
     /// enough: `x` for `pos.x`.
-    fn inside(&self, topic: usize, name: &str, ends: bool) -> Vec<(usize, usize)> {
+    fn inside(&self, topic: usize, name: &str, ends: bool) -> Result<Vec<(usize, usize)>, NoSignal> {
         let is_glob = name.contains(['*', '?']);
         let matches = |known: &Known| {
             if known.made_of.is_some() {
@@ -330,8 +330,8 @@ impl<'a> Signals<'a> {
             }
             if ends { suffixes(&known.name).any(|end| around(name, end)) } else { around(name, &known.name) }
         };
-        let fields = self.fields(topic).iter().enumerate();
-        fields.filter(|(_, known)| matches(known)).map(|(field, _)| (topic, field)).collect()
+        let fields = self.fields(topic)?.iter().enumerate();
+        Ok(fields.filter(|(_, known)| matches(known)).map(|(field, _)| (topic, field)).collect())
     }
 
     /// Returns an error if a name without `*` and `?` is the end of several names: `x` of `v.x` and
@@ -340,8 +340,9 @@ impl<'a> Signals<'a> {
         if name.contains(['*', '?']) {
             return Ok(());
         }
+        let fields = self.fields(topic)?;
         let stem = |field: usize| {
-            let full = &*self.fields(topic)[field].name;
+            let full = &*fields[field].name;
             full.match_indices(name).last().map_or(full, |(at, _)| &full[..at])
         };
         let mut stems: Vec<&str> = found.iter().map(|(_, field)| stem(*field)).collect();
@@ -357,7 +358,11 @@ impl<'a> Signals<'a> {
 
     fn no_field(&self, topic: usize, field: &str) -> NoSignal {
         let of = &self.log.topics()[topic];
-        let names = self.fields(topic).iter().map(|known| &*known.name);
+        let fields = match self.fields(topic) {
+            Ok(fields) => fields,
+            Err(error) => return error,
+        };
+        let names = fields.iter().map(|known| &*known.name);
         let all = format!("rovelog schema FILE {}", of.name);
         NoSignal::new(
             format!("topic {} has no field {field} that is a number", of.name),
@@ -392,23 +397,30 @@ struct Fields<'s, 'a> {
     depth: usize,
 }
 
+impl Fields<'_, '_> {
+    /// Keeps an error with its next step. Returns its cause.
+    fn keep(&mut self, error: NoSignal) -> String {
+        let cause = error.cause.clone();
+        self.error.get_or_insert(error);
+        cause
+    }
+}
+
 impl Scope for Fields<'_, '_> {
     fn fields(&mut self, name: &str) -> Result<Vec<Node>, String> {
-        let own = self.topic.map(|topic| self.signals.inside(topic, name, false)).unwrap_or_default();
+        let signals = self.signals;
+        let own = self.topic.map(|topic| signals.inside(topic, name, false)).transpose();
+        let own = own.map_err(|error| self.keep(error))?.unwrap_or_default();
         let found = if own.is_empty() {
             let pattern = Pattern::new(name)?;
-            let all = pattern.choices().iter().map(|choice| self.signals.matches(choice));
+            let all = pattern.choices().iter().map(|choice| signals.matches(choice));
             let all: Result<Vec<_>, NoSignal> = all.collect();
-            all.map(|all| all.concat()).map_err(|error| {
-                let cause = error.cause.clone();
-                self.error.get_or_insert(error);
-                cause
-            })?
+            all.map(|all| all.concat()).map_err(|error| self.keep(error))?
         } else {
             own
         };
         let found = found.into_iter().map(|(topic, field)| {
-            let known = &self.signals.fields(topic)[field];
+            let known = &signals.fields(topic).map_err(|error| self.keep(error))?[field];
             if let Some(text) = &known.made_of {
                 // A derived field of derived fields does not exist: one level is enough.
                 self.depth += 1;
@@ -422,7 +434,7 @@ impl Scope for Fields<'_, '_> {
                 self.depth -= 1;
                 return node;
             }
-            let [operand] = <[Operand; 1]>::try_from(self.signals.plain(topic, field).operands)
+            let [operand] = <[Operand; 1]>::try_from(signals.plain(topic, known).operands)
                 .map_err(|_| "a field is one operand".to_owned())?;
             let number = self.operands.iter().position(|known| *known == operand).unwrap_or_else(|| {
                 self.operands.push(operand);
@@ -442,8 +454,8 @@ impl Scope for Fields<'_, '_> {
 }
 
 /// Returns the fields of a topic: those of the log, then those that are derived.
-fn known(log: &dyn LogReader, topic: &Topic) -> Vec<Known> {
-    let fields = numbers(log, topic).into_iter().map(|leaf| {
+fn known(log: &dyn LogReader, topic: &Topic) -> Result<Vec<Known>, Error> {
+    let fields = numbers(log, topic)?.into_iter().map(|leaf| {
         let unit = leaf.field.metadata().get("unit").map(String::as_str);
         let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
         let unit = unit.filter(|_| leaf.data_type != DataType::Boolean);
@@ -455,26 +467,44 @@ fn known(log: &dyn LogReader, topic: &Topic) -> Vec<Known> {
     let derived: Vec<_> =
         derived.map(|(name, text)| Known { name, unit: None, made_of: Some(text) }).collect();
     fields.extend(derived);
-    fields
+    Ok(fields)
 }
 
-/// Returns the numbers and truth values of a topic's rows.
-fn numbers(log: &dyn LogReader, topic: &Topic) -> Vec<Leaf> {
-    let columns = log.own(topic).and_then(|topic| topic.columns(&Select::all()));
-    let Ok(columns) = columns else { return Vec::new() };
+/// Returns the error for a topic whose fields cannot be read.
+fn unread(topic: &Topic, error: &Error) -> NoSignal {
+    let next = error.next.as_deref().unwrap_or("list all problems of the log: rovelog check FILE");
+    NoSignal::new(format!("topic {} cannot be read: {error}", topic.name), next)
+}
+
+/// Returns the numbers and truth values of a topic's rows; none for a topic of an unknown type.
+fn numbers(log: &dyn LogReader, topic: &Topic) -> Result<Vec<Leaf>, Error> {
+    let topic = log.own(topic)?;
+    // The diagnostics of the log say so.
+    if topic.schema.is_none() {
+        return Ok(Vec::new());
+    }
+    // The schema needs no records, some of which may not have been read from a remote log.
+    let columns = topic.columns(&Select::all().between(Some(0), Some(0)))?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
-    leaves(&schema, Names::Bracket).into_iter().skip(1).filter(Leaf::is_number).collect()
+    Ok(leaves(&schema, Names::Bracket).into_iter().skip(1).filter(Leaf::is_number).collect())
 }
 
-/// Returns the flat names of a topic's fields that are numbers or truth values, in schema order.
-pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
-    numbers(log, topic).into_iter().map(|leaf| leaf.name).collect()
+/// Returns the flat names of a topic's fields that are numbers or truth values, in schema order;
+/// none for a topic of an unknown type.
+///
+/// # Errors
+/// Returns an error if the topic belongs to another log, or its columns cannot be read.
+pub fn numeric_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>, Error> {
+    Ok(numbers(log, topic)?.into_iter().map(|leaf| leaf.name).collect())
 }
 
 /// Returns the names of what is computed of a topic's fields: `q.roll`, `I1`.
-pub fn derived_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
-    let derived = known(log, topic).into_iter().filter(|known| known.made_of.is_some());
-    derived.map(|known| known.name).collect()
+///
+/// # Errors
+/// Returns the errors of [`numeric_fields`].
+pub fn derived_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>, Error> {
+    let derived = known(log, topic)?.into_iter().filter(|known| known.made_of.is_some());
+    Ok(derived.map(|known| known.name).collect())
 }
 
 /// Fields of VEL messages that describe the message, or are the same as a field with a unit.
@@ -494,7 +524,10 @@ const NOT_MEASURED: &[&str] = &[
 
 /// Returns those of [`numeric_fields`] that are measurements: no times, counters, covariances or file
 /// offsets.
-pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
+///
+/// # Errors
+/// Returns the errors of [`numeric_fields`].
+pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>, Error> {
     let frames = |field: &str| match log.format().id {
         "vel" => {
             NOT_MEASURED.contains(&field)
@@ -504,10 +537,10 @@ pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Vec<String> {
         "rosbag" => field == "header.seq" || field.ends_with(".header.seq") || field.contains("covariance["),
         _ => false,
     };
-    let mut fields = numeric_fields(log, topic);
+    let mut fields = numeric_fields(log, topic)?;
     let last = |field: &str| field.rsplit('.').next().unwrap_or(field).to_owned();
     fields.retain(|field| !last(field).starts_with("timestamp") && !frames(field));
-    fields
+    Ok(fields)
 }
 
 /// Returns a topic's name without instance 0.

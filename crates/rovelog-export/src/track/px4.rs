@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{
-    self, NoPosition, POSITION_TOPICS, Position, PositionFields, arming_changes, failsafe_changes,
-    mode_changes,
+    self, Entry, EntryKind, NoPosition, POSITION_TOPICS, Position, PositionFields, status_changes,
 };
 use rovelog::{Error, ErrorKind, LogReader as _, Select, Timestamp, Topic, TopicId};
 
@@ -28,15 +27,21 @@ pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Trac
             break;
         }
     }
-    track.phases = mode_changes(reader)
-        .into_iter()
-        .map(|change| Phase {
-            time: change.time,
-            name: change.value.to_string(),
-            kind: change.value.nav_state.into(),
-        })
-        .collect();
-    track.marks = marks(reader);
+    for Entry { time, kind, .. } in status_changes(reader) {
+        let (kind, name) = match kind {
+            EntryKind::Mode(mode) => {
+                track.phases.push(Phase { time, name: mode.to_string(), kind: mode.nav_state.into() });
+                continue;
+            }
+            EntryKind::Arming(true) => (MarkKind::Armed, "Armed"),
+            EntryKind::Arming(false) => (MarkKind::Disarmed, "Disarmed"),
+            EntryKind::Failsafe(true) => (MarkKind::FailsafeStarts, "Failsafe"),
+            EntryKind::Failsafe(false) => (MarkKind::FailsafeEnds, "Failsafe over"),
+            EntryKind::Event(_) => continue,
+        };
+        track.marks.push(Mark { time, kind, name: name.to_owned(), place: None });
+    }
+    track.marks.extend(images(reader));
     track.marks.retain(|mark| {
         let nanos = mark.time.nanos;
         options.start.is_none_or(|start| nanos >= start) && options.end.is_none_or(|end| nanos < end)
@@ -146,21 +151,9 @@ fn point(time: Timestamp, position: &Position) -> TrackPoint {
     }
 }
 
-fn marks(reader: &UlogReader) -> Vec<Mark> {
+/// Returns the images that the camera took.
+fn images(reader: &UlogReader) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let mut states = |changes: Vec<px4::Change<bool>>, on: (MarkKind, &str), off: (MarkKind, &str)| {
-        // The initial state gets a mark only if it is not the usual one.
-        for change in changes.into_iter().skip_while(|change| !change.value) {
-            let (kind, name) = if change.value { on } else { off };
-            marks.push(Mark { time: change.time, kind, name: name.to_owned(), place: None });
-        }
-    };
-    states(arming_changes(reader), (MarkKind::Armed, "Armed"), (MarkKind::Disarmed, "Disarmed"));
-    states(
-        failsafe_changes(reader),
-        (MarkKind::FailsafeStarts, "Failsafe"),
-        (MarkKind::FailsafeEnds, "Failsafe over"),
-    );
     // If the camera gives feedback, the capture has the better time and its own position.
     let captures = px4::instances(reader, "camera_capture");
     let reported = !captures.is_empty();

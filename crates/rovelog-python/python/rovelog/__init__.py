@@ -26,6 +26,7 @@ from rovelog._errors import (
     DataLossWarning,
     FieldNotFound,
     MissingFileError,
+    MissingFolderError,
     NameNotFound,
     NotALogError,
     NoUtcError,
@@ -35,6 +36,7 @@ from rovelog._errors import (
     UnreadableError,
     UnreadLogWarning,
     UnsupportedError,
+    WriteError,
 )
 from rovelog._facts import Field, Info, Outside, Problem, Text, TopicHealth
 from rovelog._log import Log, open
@@ -67,6 +69,7 @@ __all__ = [
     "Message",
     "Messages",
     "MissingFileError",
+    "MissingFolderError",
     "MissingLibrary",
     "ModeChange",
     "NameNotFound",
@@ -86,6 +89,7 @@ __all__ = [
     "UnreadLogWarning",
     "UnreadableError",
     "UnsupportedError",
+    "WriteError",
     "__version__",
     "cloud",
     "convert",

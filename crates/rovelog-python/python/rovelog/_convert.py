@@ -106,7 +106,7 @@ def convert(
 
     Data that the output cannot contain is in `lost`, and one `DataLossWarning` reports it. Files
     are written completely or not at all. Raises UnsupportedError for an unknown kind and for
-    options that do not apply to it, TopicNotFound, and ReadError if a file cannot be written. On
+    options that do not apply to it, TopicNotFound, and WriteError if a file cannot be written. On
     the command line: `rovelog export FILE -o OUT`.
     """
     if not isinstance(dst, (str, os.PathLike)) and kind is None:

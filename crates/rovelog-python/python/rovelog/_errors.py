@@ -86,7 +86,7 @@ class FieldNotFound(_Missing):
 
 
 class ReadError(RovelogError, OSError):
-    """The operating system refused to read or write."""
+    """A log cannot be read: the operating system, the server, or another program prevents it."""
 
     # OSError would take the message apart.
     def __new__(cls, *args: object, **facts: object) -> ReadError:
@@ -95,6 +95,21 @@ class ReadError(RovelogError, OSError):
 
 class MissingFileError(ReadError, FileNotFoundError):
     """The file does not exist."""
+
+
+class WriteError(RovelogError, OSError):
+    """An output cannot be written. `errno` is the number of the operating system's error, or None."""
+
+    def __new__(cls, *args: object, **facts: object) -> WriteError:
+        return super().__new__(cls, *args)
+
+    def __init__(self, message: str, *, errno: int | None = None, **facts: object) -> None:
+        super().__init__(message, **facts)  # type: ignore[arg-type]
+        self.errno = errno
+
+
+class MissingFolderError(WriteError, FileNotFoundError):
+    """The folder of an output does not exist."""
 
 
 class DataLossWarning(UserWarning):

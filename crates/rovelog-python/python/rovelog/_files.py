@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rovelog import _core
-from rovelog._errors import MissingFileError, ReadError
+from rovelog._errors import MissingFolderError, WriteError
 
 try:
     import fcntl
@@ -30,14 +30,15 @@ def demand_free(path: str, sources: Iterable[str], force: bool) -> None:
         return
     _demand_no_input(path, sources)
     if os.path.isdir(path):
-        raise ReadError("the output is a folder", path=path, next="name a file in it")
+        raise WriteError("the output is a folder", errno=errno.EISDIR, path=path, next="name a file in it")
     if not force:
-        raise ReadError("there is such a file already", path=path, next="name another file, or force=True")
+        what = "there is such a file already"
+        raise WriteError(what, errno=errno.EEXIST, path=path, next="name another file, or force=True")
 
 
 def _demand_no_input(path: str, sources: Iterable[str]) -> None:
     if any(os.path.exists(source) and os.path.samefile(path, source) for source in sources):
-        raise ReadError("the output is the input", path=path, next="name another file")
+        raise WriteError("the output is the input", path=path, next="name another file")
 
 
 @contextlib.contextmanager
@@ -79,8 +80,7 @@ def folder_for_outputs(folder: str) -> Iterator[None]:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        what = f"cannot create the folder: {error.strerror}"
-        raise ReadError(what, path=folder, next=_core.next_step(error.errno or 0)) from error
+        raise _refused(WriteError, "cannot create the folder", folder, error) from error
     try:
         yield
     except BaseException:
@@ -105,7 +105,8 @@ def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 what = "another program is writing this output"
-                raise ReadError(what, path=part, next="wait until it is done, or name another file") from error
+                after = "wait until it is done, or name another file"
+                raise WriteError(what, errno=error.errno, path=part, next=after) from error
             except OSError:  # a file system without locks
                 pass
         os.truncate(file, 0)
@@ -118,9 +119,14 @@ def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
         os.close(file)
 
 
-def _not_written(path: str, error: OSError) -> ReadError:
-    kind = MissingFileError if isinstance(error, FileNotFoundError) else ReadError
-    return kind(f"cannot write the output: {error.strerror}", path=path, next=_core.next_step(error.errno or 0))
+def _not_written(path: str, error: OSError) -> WriteError:
+    kind = MissingFolderError if isinstance(error, FileNotFoundError) else WriteError
+    return _refused(kind, "cannot write the output", path, error)
+
+
+def _refused(kind: type[WriteError], what: str, path: str, error: OSError) -> WriteError:
+    after = _core.next_step(error.errno or 0)
+    return kind(f"{what}: {error.strerror}", errno=error.errno, path=path, next=after)
 
 
 def _sync(file: int) -> None:
@@ -144,7 +150,8 @@ def _sync_folder(path: str) -> None:
         _sync(folder)
     except OSError as error:
         what = f"the output is complete, but may be lost if the power fails: {error.strerror}"
-        raise ReadError(what, path=path, next="check the disk, and write again with force=True") from error
+        after = "check the disk, and write again with force=True"
+        raise WriteError(what, errno=error.errno, path=path, next=after) from error
     finally:
         os.close(folder)
 
@@ -155,7 +162,8 @@ def _name_new(part: str, target: str) -> None:
         os.link(part, target)
     except FileExistsError as error:
         what = "a file with the name of the output was created meanwhile"
-        raise ReadError(what, path=target, next="name another file, or force=True") from error
+        after = "name another file, or force=True"
+        raise WriteError(what, errno=error.errno, path=target, next=after) from error
     except OSError:  # a file system without hard links
         if os.path.lexists(target):
             raise

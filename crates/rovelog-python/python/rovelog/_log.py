@@ -355,7 +355,7 @@ class Log:
             return numpy.sort(numpy.asarray(times, dtype=numpy.int64))
         if not isinstance(on, (str, dt.timedelta)):
             return numpy.asarray(on if hasattr(on, "__len__") else list(on), dtype=numpy.int64)
-        if isinstance(on, str) and not _times.DURATION.fullmatch(on):
+        if isinstance(on, str) and _core.duration_ns(on) is None:
             raise missing(on, self.topics, path=self._reader.path)
         step = _times.span_ns(on)
         first = self._info.data_start_ns if window[0] is None else window[0]
@@ -428,7 +428,7 @@ class Log:
         """Writes every intact record to the new log `out` and returns what was kept and lost.
 
         `drop_stale` leaves out stale rows of another time. `force` replaces an existing file.
-        Raises ReadError if the file cannot be written. On the command line: `rovelog recover FILE
+        Raises WriteError if the file cannot be written. On the command line: `rovelog recover FILE
         -o OUT`.
         """
         return Recovered(**whole(out, self._sources, force, lambda path: self._reader.recover(path, drop_stale)))
@@ -445,7 +445,7 @@ class Log:
         """Writes a part of the log to the new log `out`, byte for byte.
 
         `topics` are names; by default all topics. `start` is inclusive, `end` is exclusive; see
-        `Topic.between`. `force` replaces an existing file. Raises TopicNotFound, and ReadError if
+        `Topic.between`. `force` replaces an existing file. Raises TopicNotFound, and WriteError if
         the file cannot be written. On the command line: `rovelog slice FILE -o OUT`.
         """
         names, window = self._names(topics), _times.window(start, end, self._info)

@@ -5,16 +5,12 @@ the command line, without the time of day; integers are of the log clock, not of
 from __future__ import annotations
 
 import datetime as dt
-import re
-from decimal import Decimal
 
+from rovelog import _core
 from rovelog._errors import NoUtcError, RovelogError
 from rovelog._facts import Info
 from rovelog._types import Window
 
-UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-PIECE = re.compile(rf"(\d+(?:\.\d+)?)({'|'.join(UNITS)})")
-DURATION = re.compile(f"(?:{PIECE.pattern})+")
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 Moment = int | str | dt.datetime | dt.timedelta
@@ -23,10 +19,11 @@ RFC 3339 or a datetime with a zone; a timedelta from the start of the data."""
 
 
 def duration_ns(text: str) -> int:
-    """`1m30s`, `1.5s`, `250ms`: exact ns."""
-    if not DURATION.fullmatch(text):
+    """`1m30s`, `1.5s`, `250ms`: exact ns. Units are ns, us, µs, ms, s, m, min and h."""
+    nanos = _core.duration_ns(text)
+    if nanos is None:
         raise ValueError(f"`{text}` is no duration: write 10s, 250ms, 1m30s")
-    return sum(int(Decimal(number) * UNITS[unit]) for number, unit in PIECE.findall(text))
+    return nanos
 
 
 def span_ns(span: str | int | dt.timedelta) -> int:
@@ -72,8 +69,9 @@ def resolve(moment: Moment | None, info: Info) -> int | None:
         return _end(info.data_start_ns, "start") + duration_ns(text[1:])
     if text.startswith("-"):
         return _end(info.data_end_ns, "end") - duration_ns(text[1:])
-    if DURATION.fullmatch(text):
-        return duration_ns(text)
+    nanos = _core.duration_ns(text)
+    if nanos is not None:
+        return nanos
     if text.isdigit():
         return int(text)
     try:

@@ -39,7 +39,7 @@ def recover(
     and lost.
 
     `f` is a log, or an argument of `open`; `drop_stale` leaves out stale rows of another time,
-    `force` replaces an existing file. Raises ReadError if the file cannot be written, and the
+    `force` replaces an existing file. Raises WriteError if the file cannot be written, and the
     errors of `open`. On the command line: `rovelog recover FILE -o OUT`.
     """
     if isinstance(f, Log):

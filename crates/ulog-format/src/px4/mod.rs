@@ -13,6 +13,7 @@ mod modes;
 mod position;
 #[cfg(feature = "events")]
 mod template;
+mod timeline;
 pub(crate) mod words;
 
 use rovelog_core::{Clock, LogReader as _, Record, Select, Timestamp, Topic};
@@ -30,6 +31,7 @@ pub use modes::{Change, arming_changes, failsafe_changes, mode_changes};
 #[doc(hidden)]
 pub use position::POSITION_TOPICS;
 pub use position::{NoPosition, Position, PositionFields};
+pub use timeline::{Entry, EntryKind, Timeline, status_changes, timeline};
 pub use words::{EventText, release};
 
 /// Returns the topics of the type `type_name` that hold rows, in the order of their instances.

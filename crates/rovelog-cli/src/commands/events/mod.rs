@@ -3,12 +3,12 @@
 mod args;
 mod conditions;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use rovelog::ulog_format::UlogReader;
-use rovelog::ulog_format::px4::{self, Change, Event};
-use rovelog::{AnyLog, Timestamp};
+use rovelog::AnyLog;
+use rovelog::ulog_format::px4::{self, Entry, Event};
 use serde::Serialize;
 
 pub(crate) use self::args::Args;
@@ -19,16 +19,6 @@ use crate::output::Out;
 use crate::text::escape;
 use crate::times::Times;
 
-/// A line of the list.
-struct Line {
-    time: Timestamp,
-    offset: u64,
-    /// `event`, `mode`, `arming` or `failsafe`.
-    kind: &'static str,
-    text: String,
-    event: Option<Event>,
-}
-
 /// A line in machine formats.
 #[derive(Serialize)]
 struct Doc<'a> {
@@ -36,7 +26,7 @@ struct Doc<'a> {
     t_ns: Option<String>,
     kind: &'static str,
     level: Option<&'static str>,
-    text: &'a str,
+    text: Cow<'static, str>,
     id: Option<u32>,
     name: Option<&'a str>,
     group: Option<&'a str>,
@@ -75,7 +65,11 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
                 .next("name a condition: rovelog events FILE 'SIGNAL > VALUE'"),
         ));
     };
-    let mut lines = lines(reader, args.all, context);
+    let found = px4::timeline(reader, args.all);
+    if let Some(problem) = &found.problem {
+        context.notices.warn("definitions of events", &format!("{problem}; events are shown by their ids"));
+    }
+    let mut lines = found.entries;
     lines.retain(|line| window.keeps(line.time.nanos));
     let mut out = context.out();
     match format {
@@ -97,12 +91,12 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         }
         Format::Csv => {
             let rows = lines.iter().map(|line| {
-                let Doc { t_ns, level, name, .. } = doc(line, &times);
+                let Doc { t_ns, kind, level, name, text, .. } = doc(line, &times);
                 let mut time = String::new();
                 times.push_csv(Some(line.time), &mut time);
                 let (level, name) = (level.unwrap_or_default(), name.unwrap_or_default());
                 let t_ns = t_ns.unwrap_or_default();
-                [time, t_ns, line.kind.to_owned(), level.to_owned(), name.to_owned(), line.text.clone()]
+                [time, t_ns, kind.to_owned(), level.to_owned(), name.to_owned(), text.into_owned()]
             });
             out.csv(["time", "t_ns", "kind", "level", "name", "text"], rows)?;
             return Ok(context.notices.loss(&log.info().lost, &input.path));
@@ -112,53 +106,15 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
-/// Returns all events in time order.
-fn lines(reader: &UlogReader, all: bool, context: &Context) -> Vec<Line> {
-    let found = px4::events(reader);
-    if let Some(problem) = &found.problem {
-        context.notices.warn("definitions of events", &format!("{problem}; events are shown by their ids"));
-    }
-    let mut lines: Vec<Line> = found
-        .list
-        .into_iter()
-        .filter(|event| all || event.is_message())
-        .map(|event| Line {
-            time: event.time,
-            offset: event.offset,
-            kind: "event",
-            text: event.message(),
-            event: Some(event),
-        })
-        .collect();
-    let line = |time, offset, kind, text: String| Line { time, offset, kind, text, event: None };
-    lines.extend(
-        px4::mode_changes(reader)
-            .into_iter()
-            .map(|mode| line(mode.time, mode.offset, "mode", mode.value.to_string())),
-    );
-    let mut states = |kind, changes: Vec<Change<bool>>, on: &str, off: &str| {
-        // An initial state without a failsafe is not an event.
-        let changes = changes.into_iter().skip_while(|change| !change.value);
-        lines.extend(changes.map(|change| {
-            let text = if change.value { on } else { off };
-            line(change.time, change.offset, kind, text.to_owned())
-        }));
-    };
-    states("arming", px4::arming_changes(reader), "armed", "disarmed");
-    states("failsafe", px4::failsafe_changes(reader), "failsafe", "failsafe over");
-    lines.sort_by_key(|line| (line.time.nanos, line.offset));
-    lines
-}
-
-fn doc<'a>(line: &'a Line, times: &Times) -> Doc<'a> {
-    let event = line.event.as_ref();
+fn doc<'a>(line: &'a Entry, times: &Times) -> Doc<'a> {
+    let event = line.event();
     let words = event.and_then(|event| event.text.as_ref());
     Doc {
         time: times.machine(Some(line.time)),
         t_ns: times.t_ns(Some(line.time)).map(|nanos| nanos.to_string()),
-        kind: line.kind,
+        kind: line.kind_name(),
         level: event.map(Event::level_name),
-        text: &line.text,
+        text: line.text(),
         id: event.map(|event| event.id),
         name: words.map(|words| words.name.as_str()),
         group: words.map(|words| words.group.as_str()),
@@ -176,17 +132,17 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Prints `2024-03-18T14:49:25.282000Z  +00:00:14.9  info      Armed by internal command`.
-fn person(out: &mut Out, line: &Line, times: &Times) -> std::io::Result<()> {
+fn person(out: &mut Out, line: &Entry, times: &Times) -> std::io::Result<()> {
     let mut time = String::new();
     times.push_text(Some(line.time), &mut time);
     let since = times.since_start(line.time).unwrap_or_else(|| "-".to_owned());
-    let word = line.event.as_ref().map_or(line.kind, Event::level_name);
+    let word = line.event().map_or(line.kind_name(), Event::level_name);
     let padded = format!("{word:9}");
-    let word = match line.event.as_ref().map(|event| event.level) {
+    let word = match line.event().map(|event| event.level) {
         Some(0..=3) => out.paint.red(&padded),
         Some(4) => out.paint.yellow(&padded),
         None => out.paint.bold(&padded),
         Some(_) => padded,
     };
-    writeln!(out, "{time}  {since}  {word}  {}", escape(&line.text))
+    writeln!(out, "{time}  {since}  {word}  {}", escape(&line.text()))
 }

@@ -1,0 +1,112 @@
+//! Durations as users write them: in options, in conditions and in Python.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use fundu::TimeUnit::{Hour, MicroSecond, MilliSecond, Minute, NanoSecond, Second};
+use fundu::{CustomDurationParser, CustomTimeUnit};
+
+/// Why a text is not a duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotADuration {
+    /// It is something else.
+    Form,
+    /// A number has no unit.
+    NoUnit,
+    /// It does not fit into 64 bits of nanoseconds: 292 years.
+    TooLarge,
+}
+
+/// Parses a duration to nanoseconds: `2s`, `1.5 ms`, `1m30s`.
+///
+/// The units are `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, and `h`. Each number needs one.
+/// Several parts are added. The arithmetic is exact; fractions of a nanosecond are cut off.
+///
+/// # Errors
+/// Returns an error if the text is not such a duration.
+pub fn duration(text: &str) -> Result<i64, NotADuration> {
+    let text = text.trim();
+    let is_number = |part: &str| {
+        let part = part.trim();
+        part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && part.matches('.').count() < 2
+    };
+    // The parser itself also takes signs and exponents.
+    if text.is_empty() || !text.split(char::is_alphabetic).all(is_number) {
+        return Err(NotADuration::Form);
+    }
+    if !text.ends_with(char::is_alphabetic) {
+        return Err(NotADuration::NoUnit);
+    }
+    let parsed = PARSER.parse(text).ok().and_then(|parsed| Duration::try_from(parsed).ok());
+    i64::try_from(parsed.ok_or(NotADuration::Form)?.as_nanos()).map_err(|_| NotADuration::TooLarge)
+}
+
+static PARSER: LazyLock<CustomDurationParser<'static>> = LazyLock::new(|| {
+    let units = [
+        CustomTimeUnit::with_default(NanoSecond, &["ns"]),
+        CustomTimeUnit::with_default(MicroSecond, &["us", "µs"]),
+        CustomTimeUnit::with_default(MilliSecond, &["ms"]),
+        CustomTimeUnit::with_default(Second, &["s"]),
+        CustomTimeUnit::with_default(Minute, &["m", "min"]),
+        CustomTimeUnit::with_default(Hour, &["h"]),
+    ];
+    CustomDurationParser::builder()
+        .time_units(&units)
+        .allow_time_unit_delimiter()
+        .disable_exponent()
+        .disable_infinity()
+        .parse_multiple(None)
+        .build()
+});
+
+#[cfg(test)]
+mod tests {
+    use super::NotADuration::{Form, NoUnit, TooLarge};
+    use super::duration;
+
+    #[test]
+    fn every_unit_counts_exactly() {
+        for (text, nanos) in [
+            ("7ns", 7),
+            ("1.5us", 1_500),
+            ("2µs", 2_000),
+            ("250ms", 250_000_000),
+            ("0.000000001s", 1),
+            ("2m", 120_000_000_000),
+            ("2min", 120_000_000_000),
+            ("1h", 3_600_000_000_000),
+            ("1m30s", 90_000_000_000),
+            ("1h02m03s", 3_723_000_000_000),
+            ("1.5 ms", 1_500_000),
+            (" 1m 30s ", 90_000_000_000),
+            ("1 m 30 s", 90_000_000_000),
+            (".5s", 500_000_000),
+            ("0s", 0),
+            ("4611686018.427387905s", 4_611_686_018_427_387_905),
+        ] {
+            assert_eq!(duration(text), Ok(nanos), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for (text, error) in [
+            ("", Form),
+            ("s", Form),
+            ("2V", Form),
+            ("10ss", Form),
+            ("1.2.3s", Form),
+            ("-1s", Form),
+            ("+1s", Form),
+            ("1e3s", Form),
+            ("1 0s", Form),
+            ("50%", Form),
+            ("infs", Form),
+            ("2", NoUnit),
+            ("1m30", NoUnit),
+            ("99999999999999h", TooLarge),
+        ] {
+            assert_eq!(duration(text), Err(error), "{text}");
+        }
+    }
+}
