@@ -32,7 +32,9 @@ fn an_intact_bag_is_made_again_byte_for_byte() {
         if bag.version() == Version::V2_0 && !one_chunk.contains(&&*log.name) {
             continue;
         }
-        if !orders.contains(&&*log.name) && log.name != "topic_without_definition" {
+        // The LZ4 compressor looks for matches by words of the machine.
+        let is_other = log.name == "v2.0+lz4" && cfg!(target_pointer_width = "32");
+        if !orders.contains(&&*log.name) && log.name != "topic_without_definition" && !is_other {
             assert!(out == log.bytes, "{} is not made again", log.name);
         }
         real_ones += usize::from(log.path.to_string_lossy().contains("rosbag12"));

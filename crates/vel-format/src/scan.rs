@@ -348,17 +348,17 @@ impl Scanner {
         }
         let (id, version) = (header.type_id.get(), header.version.get());
         let millis = header.timestamp.get();
-        let stamp = || field_range!(at, MessageHeader, timestamp);
+        let place = || field_range!(at, MessageHeader, timestamp);
         match nanos(millis) {
             Some(time) => {
                 self.now = time;
                 if time == i64::MAX || time == i64::MIN {
-                    self.diagnostics.push(&rules::TIMESTAMP_OUT_OF_RANGE, stamp(), || {
+                    self.diagnostics.push(&rules::TIMESTAMP_OUT_OF_RANGE, place(), || {
                         format!("a timestamp of {millis} ms")
                     });
                 }
             }
-            None => self.diagnostics.push(&rules::TIMESTAMP_NOT_FINITE, stamp(), || {
+            None => self.diagnostics.push(&rules::TIMESTAMP_NOT_FINITE, place(), || {
                 format!("a timestamp of {millis} ms: the message takes the time of the one before")
             }),
         }
