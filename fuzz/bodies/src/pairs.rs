@@ -74,6 +74,10 @@ pub fn any_merge(data: &[u8]) {
     for select in [all.clone().between(None, Some(cut)), all.between(Some(cut), None)] {
         let mut out = Vec::new();
         let Ok(sliced) = log.slice(&select, &mut out) else { return };
+        // A block of an RLD is kept whole where a gap follows in the next: its rows are in both.
+        if sliced.details.iter().any(|detail| detail.key == "rows_more") {
+            return;
+        }
         let part = open(&out).expect("a slice opens");
         assert_eq!(part.info().records, sliced.records);
         assert!(!intact || part.info().lost.is_empty(), "a slice is intact: {:?}", part.diagnostics().list());
