@@ -26,6 +26,7 @@ __all__ = [
     "bag_connections",
     "bag_messages",
     "diff",
+    "duration_ns",
     "export_kind",
     "export_logger_csv",
     "export_names",
