@@ -157,6 +157,11 @@ INTENDED = [
         "wrong index",
     ),
     (
+        {FORMAT + "messages that we do not have", "librosbag: Error reading connection header"},
+        ["v2.0+byte-missing-in-a-chunk", "v2.0+connection-damaged"],
+        "damage",
+    ),
+    (
         {
             "ok, messages that we do not have",
             "librosbag: 8",
