@@ -170,7 +170,7 @@ fn duration(whole: &str, text: &str) -> Result<i64, String> {
         NotADuration::NoUnit => format!("{whole} has no unit; write {whole}s"),
         NotADuration::TooLarge => "too large".to_owned(),
     })?;
-    // A space is where a shell ends an argument: refused even where it is quoted.
+    // In an option, a space is more likely a missing quote of another argument.
     if text.contains(char::is_whitespace) {
         let whole: String = whole.split_whitespace().collect();
         return Err(format!("a duration has no spaces; write {whole}"));

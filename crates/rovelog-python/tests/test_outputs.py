@@ -3,6 +3,7 @@
 import fcntl
 import gzip
 import os
+import pickle
 import shutil
 from pathlib import Path
 
@@ -65,3 +66,12 @@ def test_what_a_bag_may_unpack_to(tmp_path: Path) -> None:
     with pytest.raises(rl.RovelogError, match="max_unpacked=8 << 30"):
         rl.open(bag, max_unpacked=1000)
     assert rl.open(bag, max_unpacked=10_000).info.records == rl.open(CORPUS / "rosbag" / "recorded.bag").info.records
+
+
+def test_an_error_of_an_output_reaches_another_process_whole(tmp_path: Path) -> None:
+    log = rl.open(CORPUS / "ulog" / "one-topic.ulg")
+    with pytest.raises(rl.MissingFolderError) as caught:
+        log.recover(tmp_path / "missing" / "out.ulg")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert type(error) is rl.MissingFolderError and str(error) == str(caught.value)
+    assert error.errno == caught.value.errno == 2 and error.next == caught.value.next

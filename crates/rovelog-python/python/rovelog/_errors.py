@@ -107,6 +107,10 @@ class WriteError(RovelogError, OSError):
         super().__init__(message, **facts)  # type: ignore[arg-type]
         self.errno = errno
 
+    # OSError keeps the number outside of the attributes that are pickled.
+    def __reduce__(self) -> tuple[type[WriteError], tuple[object, ...], dict[str, object]]:
+        return type(self), self.args, {**vars(self), "errno": self.errno}
+
 
 class MissingFolderError(WriteError, FileNotFoundError):
     """The folder of an output does not exist."""
