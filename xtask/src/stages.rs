@@ -24,6 +24,7 @@ const STAGES: &[Stage] = &[
     ("doc", doc),
     ("features", features),
     ("packages", packages),
+    ("lock file", lock_of_fuzz),
     ("doctests", || cargo(&["test", "--workspace", "--doc"])),
     ("first command", first::check),
     ("release tests", release_tests),
@@ -114,6 +115,12 @@ fn packages() -> Result<()> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "`{}` ended with {}:\n{errors}", shown(&package), output.status);
     Ok(())
+}
+
+/// Compares the lock file of the fuzz targets with what they need: it is not that of the workspace,
+/// and nothing else in CI builds by it.
+fn lock_of_fuzz() -> Result<()> {
+    cargo(&["update", "--workspace", "--locked", "--manifest-path", "fuzz/Cargo.toml"])
 }
 
 fn release_tests() -> Result<()> {
