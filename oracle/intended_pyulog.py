@@ -93,6 +93,9 @@ INTENDED = {
     "corpus/no-timestamp": {
         "t/0: 4 rows more than pyulog's 1, which are all among ours": "D15",
     },
+    "corpus/no-timestamp+start-0": {
+        "t/0: 4 rows more than pyulog's 1, which are all among ours": "D15",
+    },
     "corpus/one-topic+multi-id+sync+dropout+texts+appended": {
         "u/0: 1 rows more than pyulog's 1, which are all among ours": "D28",
         "end 1120000, pyulog 1100000": "D28",
