@@ -74,9 +74,13 @@ mod bz2 {
     /// Bytes of output that there is space for.
     const STEP: usize = 1 << 20;
 
-    /// Bytes of a stream that are kept before its blocks are known to be right. A block is known to
-    /// be right at its end only, and a damaged one can give out 46 MB until then.
+    /// Bytes of a stream that are kept before its blocks are known to be right, or those below. A
+    /// block is known to be right at its end only, and a damaged one can give out 46 MB until then.
     const UNCHECKED: usize = 4 << 20;
+
+    /// As many bytes for each byte of a stream are kept in any case: logs hardly ever shrink further,
+    /// and what is not kept must be decoded again.
+    const USUAL_RATIO: usize = 16;
 
     /// Bytes before an error that are fed one by one.
     const SLOW: usize = 256;
@@ -118,7 +122,7 @@ mod bz2 {
         let mut used = 0;
         while data[used..].starts_with(MAGIC) {
             let (rest, start) = (&data[used..], buffer.len);
-            let first = limit.min(start + UNCHECKED);
+            let first = limit.min(start + UNCHECKED.max(rest.len().saturating_mul(USUAL_RATIO)));
             let (mut ending, mut len) = right_blocks(rest, first, &mut Output::Kept(buffer));
             if ending == Ending::Limit && first < limit {
                 let mut right = Output::Counted { len: start, space: Vec::new() };
@@ -141,8 +145,8 @@ mod bz2 {
         let start = *output.len();
         let (ending, len) = stream(data, limit, output, usize::MAX);
         if ending == Ending::Broken {
-            // The bytes of the damaged block have come out already. Fed byte by byte, the bytes of a block come out
-            // with the last one of it.
+            // The bytes of the damaged block have come out already. Fed byte by byte, the bytes of a
+            // block come out with the last one of it.
             *output.len() = start;
             stream(data, limit, output, len.saturating_sub(SLOW));
         }
