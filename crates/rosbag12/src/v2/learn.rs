@@ -98,8 +98,9 @@ impl Scanner {
         Some(origin)
     }
 
-    /// Returns the origin of which a connection record of a chunk is a damaged copy: the record that
-    /// was read before, of the index, contradicts neither itself nor this one's topic or data (K25).
+    /// Returns the origin of which a connection record of a chunk is a damaged copy: another record of
+    /// its number, of the index or of an earlier chunk, contradicts neither itself nor this one's topic
+    /// or data (K25).
     fn intact(&mut self, conn: u32, topic: &[u8], data: &[u8], at: u64) -> Option<u32> {
         let state = self.v2.as_deref_mut()?;
         let number = *state.declared.get(&(state.section, conn))?;
@@ -123,9 +124,7 @@ impl Scanner {
         }
         self.diagnostics.push(&rules::CONNECTION_DAMAGED, at..at + 1, || {
             let topic = text_of(&known.topic);
-            format!(
-                "the record of connection {conn} contradicts itself: that of the index, for {topic}, is used"
-            )
+            format!("the record of connection {conn} contradicts itself: another of it, for {topic}, is used")
         });
         state.by_record.insert(key, number);
         Some(number)
