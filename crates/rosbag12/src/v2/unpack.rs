@@ -122,7 +122,7 @@ mod bz2 {
         let mut used = 0;
         while data[used..].starts_with(MAGIC) {
             let (rest, start) = (&data[used..], buffer.len);
-            let first = limit.min(start + UNCHECKED.max(rest.len().saturating_mul(USUAL_RATIO)));
+            let first = limit.min(start.saturating_add(unchecked(rest)));
             let (mut ending, mut len) = right_blocks(rest, first, &mut Output::Kept(buffer));
             if ending == Ending::Limit && first < limit {
                 let mut right = Output::Counted { len: start, space: Vec::new() };
@@ -138,6 +138,11 @@ mod bz2 {
             }
         }
         (Ending::Whole, used)
+    }
+
+    /// Returns how many bytes of a stream are kept before its blocks are known to be right.
+    pub(super) fn unchecked(stream: &[u8]) -> usize {
+        UNCHECKED.max(stream.len().saturating_mul(USUAL_RATIO))
     }
 
     /// Unpacks the blocks of one stream that are right.
@@ -233,6 +238,24 @@ mod tests {
         let (ending, _) = unpack(Compression::Bz2, &bad, usize::MAX, &mut buffer);
         assert_eq!((ending, buffer.len), (Ending::Broken, 0));
         assert!(buffer.bytes.len() <= 5 << 20, "{} bytes", buffer.bytes.len());
+    }
+
+    /// A chunk of one image is larger than what is kept unchecked, but packed no better than others.
+    #[test]
+    fn large_data_that_pack_as_usual_are_decoded_once() {
+        let mut state = 1_u32;
+        let image: Vec<u8> = (0..6_000_000)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                state.to_be_bytes()[0] >> 4
+            })
+            .collect();
+        let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+        packed.write_all(&image).unwrap();
+        let packed = packed.finish().unwrap();
+        assert!(image.len() < bz2::unchecked(&packed), "{} bytes", packed.len());
+        let (ending, _, bytes) = unpacked(Compression::Bz2, &packed, usize::MAX);
+        assert!(ending == Ending::Whole && bytes == image);
     }
 
     #[test]
