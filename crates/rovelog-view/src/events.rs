@@ -24,9 +24,11 @@ pub(crate) fn list(opened: &Opened) -> Result<Value, String> {
         }
     }
     if let AnyLog::Ulog(reader) = &opened.log {
-        lines.extend(px4::timeline(reader, false).entries.into_iter().map(|entry| {
+        let events = px4::events(reader).list.into_iter().filter(px4::Event::is_message);
+        lines.extend(px4::timeline(reader, events).into_iter().map(|entry| {
+            let (time, entry) = (entry.time, entry.value);
             let text = entry.text().into_owned();
-            (seconds(entry.time.nanos), entry.level(), entry.kind_name().to_owned(), text)
+            (seconds(time.nanos), entry.level(), entry.kind_name().to_owned(), text)
         }));
     }
     lines.sort_by(|a, b| a.0.total_cmp(&b.0));

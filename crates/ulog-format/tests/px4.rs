@@ -10,11 +10,11 @@ use lzma_rust2::{XzOptions, XzWriter};
 use rovelog_core::{LogReader, Select};
 use support::{LOGS, open};
 use ulog_format::UlogReader;
-use ulog_format::px4::{EventDefinitions, MetadataError};
 use ulog_format::px4::{
-    NoPosition, Position, PositionFields, arming_changes, events, failsafe_changes, mode_changes,
-    status_changes, timeline,
+    Change, Entry, Event, NoPosition, Position, PositionFields, events, mode_changes, status_changes,
+    timeline,
 };
+use ulog_format::px4::{EventDefinitions, MetadataError};
 
 fn positions(reader: &UlogReader, topic: &str, min_fix: u8) -> Vec<Result<Position, NoPosition>> {
     let rows = reader.records(&Select::topic(topic));
@@ -95,18 +95,26 @@ fn modes_and_arming_of_real_logs() {
     let start = reader.info().start.unwrap().nanos;
     let modes: Vec<_> = mode_changes(&reader).iter().map(|mode| mode.value.to_string()).collect();
     assert_eq!(modes, ["Hold (4)", "Takeoff (17)", "Hold (4)", "Return (5)", "Hold (4)"]);
-    let arming = arming_changes(&reader);
-    assert_eq!(arming.iter().map(|change| change.value).collect::<Vec<_>>(), [false, true, false]);
-    let seconds = (arming[1].time.nanos - start) / 1_000_000_000;
-    assert_eq!(seconds, 14);
-    assert_eq!(failsafe_changes(&reader).len(), 1);
+    let changes = status_changes(&reader);
+    let seconds = |change: &Change<Entry>| (change.time.nanos - start) / 1_000_000_000;
+    let arming: Vec<_> = changes
+        .iter()
+        .filter(|change| matches!(change.value, Entry::Arming(_)))
+        .map(|change| (seconds(change), change.value.clone()))
+        .collect();
+    assert_eq!(arming, [(14, Entry::Arming(true)), (30, Entry::Arming(false))]);
+    assert!(!changes.iter().any(|change| matches!(change.value, Entry::Failsafe(_))));
 
     let log = LOGS.real_log("px4-ulog-rs__corrupt_unregistered_msg_id").unwrap();
     let reader = open(&log.bytes);
     let modes: Vec<_> = mode_changes(&reader).iter().map(|mode| mode.value.nav_state).collect();
     assert_eq!(modes, [2, 3, 2, 1, 2, 18, 2]);
-    let failsafe: Vec<_> = failsafe_changes(&reader).iter().map(|change| change.value).collect();
-    assert_eq!(failsafe, [false, true, false]);
+    let failsafe: Vec<_> = status_changes(&reader)
+        .into_iter()
+        .map(|change| change.value)
+        .filter(|value| matches!(value, Entry::Failsafe(_)))
+        .collect();
+    assert_eq!(failsafe, [Entry::Failsafe(true), Entry::Failsafe(false)]);
 
     let log = LOGS.real_log("px4-ulog-rs__esc_status_log").unwrap();
     assert!(mode_changes(&open(&log.bytes)).iter().all(|mode| mode.value.old));
@@ -144,14 +152,13 @@ fn events_read_as_pyulog_prints_them() {
 fn the_timeline_has_events_and_changes_of_the_status_in_time_order() {
     let Some(log) = LOGS.real_log("sample_px4_events") else { return };
     let reader = open(&log.bytes);
-    let found = timeline(&reader, false);
-    assert_eq!(found.problem, None);
+    let found = timeline(&reader, events(&reader).list.into_iter().filter(Event::is_message));
     let start = reader.info().start.unwrap().nanos;
     let lines: Vec<_> = found
-        .entries
         .iter()
         .map(|entry| {
             let seconds = (entry.time.nanos - start) / 1_000_000_000;
+            let entry = &entry.value;
             (seconds, entry.level(), entry.kind_name(), entry.text().into_owned())
         })
         .collect();
@@ -176,12 +183,13 @@ fn the_timeline_has_events_and_changes_of_the_status_in_time_order() {
     let want: Vec<_> =
         want.into_iter().map(|(time, level, kind, text)| (time, level, kind, text.to_owned())).collect();
     assert_eq!(lines, want);
-    assert!(found.entries.is_sorted_by_key(|entry| (entry.time.nanos, entry.offset)));
-    assert_eq!(timeline(&reader, true).entries.len(), 38 + status_changes(&reader).len());
+    assert!(found.is_sorted_by_key(|entry| (entry.time.nanos, entry.offset)));
+    assert_eq!(timeline(&reader, events(&reader).list).len(), 38 + status_changes(&reader).len());
 
     let log = LOGS.real_log("px4-ulog-rs__corrupt_unregistered_msg_id").unwrap();
     let changes = status_changes(&open(&log.bytes));
-    let failsafes = changes.iter().filter(|entry| entry.kind_name() == "failsafe");
+    let failsafes = changes.iter().map(|change| &change.value);
+    let failsafes = failsafes.filter(|entry| entry.kind_name() == "failsafe");
     let failsafes: Vec<_> = failsafes.map(|entry| (entry.level(), entry.text().into_owned())).collect();
     assert_eq!(failsafes, [(4, "failsafe".to_owned()), (6, "failsafe over".to_owned())]);
 }

@@ -3,7 +3,7 @@
 use rovelog::AnyLog;
 use rovelog::core::text::count;
 use rovelog::ulog_format::UlogReader;
-use rovelog::ulog_format::px4::failsafe_changes;
+use rovelog::ulog_format::px4::{Entry, status_changes};
 
 use crate::plot::Plot;
 
@@ -40,8 +40,8 @@ pub(super) fn of(log: &AnyLog, plot: &Plot) -> Vec<(bool, String)> {
 }
 
 fn flight(reader: &UlogReader, plot: &Plot, found: &mut Vec<(bool, String)>) {
-    let changes = failsafe_changes(reader);
-    let failsafes = changes.iter().filter(|change| change.value).count();
+    let changes = status_changes(reader);
+    let failsafes = changes.iter().filter(|change| change.value == Entry::Failsafe(true)).count();
     if failsafes > 0 {
         found.push((true, format!("A failsafe was active ({}).", count(failsafes, "time"))));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rovelog::ulog_format::UlogReader;
 use rovelog::ulog_format::px4::{
-    self, Entry, EntryKind, NoPosition, POSITION_TOPICS, Position, PositionFields, status_changes,
+    self, Change, Entry, NoPosition, POSITION_TOPICS, Position, PositionFields, status_changes,
 };
 use rovelog::{Error, ErrorKind, LogReader as _, Select, Timestamp, Topic, TopicId};
 
@@ -27,17 +27,17 @@ pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Trac
             break;
         }
     }
-    for Entry { time, kind, .. } in status_changes(reader) {
-        let (kind, name) = match kind {
-            EntryKind::Mode(mode) => {
+    for Change { time, value, .. } in status_changes(reader) {
+        let (kind, name) = match value {
+            Entry::Mode(mode) => {
                 track.phases.push(Phase { time, name: mode.to_string(), kind: mode.nav_state.into() });
                 continue;
             }
-            EntryKind::Arming(true) => (MarkKind::Armed, "Armed"),
-            EntryKind::Arming(false) => (MarkKind::Disarmed, "Disarmed"),
-            EntryKind::Failsafe(true) => (MarkKind::FailsafeStarts, "Failsafe"),
-            EntryKind::Failsafe(false) => (MarkKind::FailsafeEnds, "Failsafe over"),
-            EntryKind::Event(_) => continue,
+            Entry::Arming(true) => (MarkKind::Armed, "Armed"),
+            Entry::Arming(false) => (MarkKind::Disarmed, "Disarmed"),
+            Entry::Failsafe(true) => (MarkKind::FailsafeStarts, "Failsafe"),
+            Entry::Failsafe(false) => (MarkKind::FailsafeEnds, "Failsafe over"),
+            Entry::Event(_) => continue,
         };
         track.marks.push(Mark { time, kind, name: name.to_owned(), place: None });
     }

@@ -27,11 +27,11 @@ pub use gps_dump::{GpsDump, gps_dump};
 #[cfg(feature = "events")]
 pub use metadata::{EventDefinition, EventDefinitions, MetadataError};
 pub use mode::Mode;
-pub use modes::{Change, arming_changes, failsafe_changes, mode_changes};
+pub use modes::{Change, mode_changes};
 #[doc(hidden)]
 pub use position::POSITION_TOPICS;
 pub use position::{NoPosition, Position, PositionFields};
-pub use timeline::{Entry, EntryKind, Timeline, status_changes, timeline};
+pub use timeline::{Entry, status_changes, timeline};
 pub use words::{EventText, release};
 
 /// Returns the topics of the type `type_name` that hold rows, in the order of their instances.

@@ -21,6 +21,12 @@ pub struct Change<T> {
     pub value: T,
 }
 
+impl<T> Change<T> {
+    pub(super) fn map<U>(self, to: impl FnOnce(T) -> U) -> Change<U> {
+        Change { time: self.time, offset: self.offset, value: to(self.value) }
+    }
+}
+
 /// Returns the flight modes in time order; the first is the one in which the log starts.
 pub fn mode_changes(reader: &UlogReader) -> Vec<Change<Mode>> {
     changes(reader, "vehicle_status", |row| {
@@ -33,7 +39,7 @@ pub fn mode_changes(reader: &UlogReader) -> Vec<Change<Mode>> {
 
 /// When the vehicle was armed (`true`) and disarmed; the first is the state in which the log
 /// starts.
-pub fn arming_changes(reader: &UlogReader) -> Vec<Change<bool>> {
+pub(super) fn arming_changes(reader: &UlogReader) -> Vec<Change<bool>> {
     // ARMING_STATE_ARMED is 2 in all editions.
     let by_status =
         changes(reader, "vehicle_status", |row| integer(row, "arming_state").map(|state| state == 2));
@@ -44,7 +50,7 @@ pub fn arming_changes(reader: &UlogReader) -> Vec<Change<bool>> {
 }
 
 /// When a failsafe started (`true`) and ended; the first is the state in which the log starts.
-pub fn failsafe_changes(reader: &UlogReader) -> Vec<Change<bool>> {
+pub(super) fn failsafe_changes(reader: &UlogReader) -> Vec<Change<bool>> {
     changes(reader, "vehicle_status", |row| integer(row, "failsafe").map(|failsafe| failsafe != 0))
 }
 

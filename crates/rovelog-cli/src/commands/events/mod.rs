@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use rovelog::AnyLog;
-use rovelog::ulog_format::px4::{self, Entry, Event};
+use rovelog::ulog_format::px4::{self, Change, Entry, Event};
 use serde::Serialize;
 
 pub(crate) use self::args::Args;
@@ -65,11 +65,12 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
                 .next("name a condition: rovelog events FILE 'SIGNAL > VALUE'"),
         ));
     };
-    let found = px4::timeline(reader, args.all);
+    let found = px4::events(reader);
     if let Some(problem) = &found.problem {
         context.notices.warn("definitions of events", &format!("{problem}; events are shown by their ids"));
     }
-    let mut lines = found.entries;
+    let events = found.list.into_iter().filter(|event| args.all || event.is_message());
+    let mut lines = px4::timeline(reader, events);
     lines.retain(|line| window.keeps(line.time.nanos));
     let mut out = context.out();
     match format {
@@ -106,15 +107,15 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     Ok(context.notices.loss(&log.info().lost, &input.path))
 }
 
-fn doc<'a>(line: &'a Entry, times: &Times) -> Doc<'a> {
-    let event = line.event();
+fn doc<'a>(line: &'a Change<Entry>, times: &Times) -> Doc<'a> {
+    let event = line.value.event();
     let words = event.and_then(|event| event.text.as_ref());
     Doc {
         time: times.machine(Some(line.time)),
         t_ns: times.t_ns(Some(line.time)).map(|nanos| nanos.to_string()),
-        kind: line.kind_name(),
+        kind: line.value.kind_name(),
         level: event.map(Event::level_name),
-        text: line.text(),
+        text: line.value.text(),
         id: event.map(|event| event.id),
         name: words.map(|words| words.name.as_str()),
         group: words.map(|words| words.group.as_str()),
@@ -132,17 +133,18 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Prints `2024-03-18T14:49:25.282000Z  +00:00:14.9  info      Armed by internal command`.
-fn person(out: &mut Out, line: &Entry, times: &Times) -> std::io::Result<()> {
+fn person(out: &mut Out, line: &Change<Entry>, times: &Times) -> std::io::Result<()> {
     let mut time = String::new();
     times.push_text(Some(line.time), &mut time);
     let since = times.since_start(line.time).unwrap_or_else(|| "-".to_owned());
-    let word = line.event().map_or(line.kind_name(), Event::level_name);
+    let event = line.value.event();
+    let word = event.map_or(line.value.kind_name(), Event::level_name);
     let padded = format!("{word:9}");
-    let word = match line.event().map(|event| event.level) {
+    let word = match event.map(|event| event.level) {
         Some(0..=3) => out.paint.red(&padded),
         Some(4) => out.paint.yellow(&padded),
         None => out.paint.bold(&padded),
         Some(_) => padded,
     };
-    writeln!(out, "{time}  {since}  {word}  {}", escape(&line.text()))
+    writeln!(out, "{time}  {since}  {word}  {}", escape(&line.value.text()))
 }
