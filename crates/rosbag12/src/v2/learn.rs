@@ -124,7 +124,7 @@ impl Scanner {
         }
         self.diagnostics.push(&rules::CONNECTION_DAMAGED, at..at + 1, || {
             let topic = text_of(&known.topic);
-            format!("the record of connection {conn} contradicts itself: another of it, for {topic}, is used")
+            format!("the record of connection {conn} contradicts itself; another one, for {topic}, is used")
         });
         state.by_record.insert(key, number);
         Some(number)
