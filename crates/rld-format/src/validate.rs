@@ -169,9 +169,12 @@ fn has_extra_word(
     Ok(number(&extra_follows) > number(&follows))
 }
 
+/// Bytes of a page of the file system, at which a file can end inside a block.
+const PAGE: u64 = 4096;
+
 /// Returns whether a file ends within a block of 2^31 bytes, the maximum size in 1.1.4 and earlier.
 fn stops_at_2_gib(version: &Version, len: u64, block: u64) -> bool {
-    version.number <= 3 && len.abs_diff(1 << 31) <= block.max(4096)
+    version.number <= 3 && len.abs_diff(1 << 31) <= block.max(PAGE)
 }
 
 impl Validated {
