@@ -410,8 +410,8 @@ mod tests {
         let neither = log(&header, 192 + 40, &[(0, 0)]);
         assert_eq!((in_file(&header, &both), in_file(&header, &neither)), (Ok(false), Ok(false)));
         // Further blocks, if the clock went back at the second: most of those that are counted.
-        let (plain, extra) =
-            (|n: i128| (112 * n as usize, n * PERIOD), |n: i128| (192 * n as usize, n * PERIOD));
+        let plain = |n: u32| (112 * n as usize, i128::from(n) * PERIOD);
+        let extra = |n: u32| (192 * n as usize, i128::from(n) * PERIOD);
         let first = [(0, 3 * PERIOD), (192, 4 * PERIOD)];
         for (counted, more, want) in [
             (5, vec![plain(2), plain(3), plain(4)], false),

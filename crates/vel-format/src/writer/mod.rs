@@ -165,7 +165,7 @@ pub(crate) fn write_copies<'a>(
     types: &Types,
     out: impl Write,
 ) -> Result<Written, VelError> {
-    let size_rule = rule_that_is_read(messages.clone(), end, options, types)?;
+    let size_rule = rule_that_is_read(&messages, end, options, types)?;
     write_all(messages, &WriteOptions { size_rule, ..options.clone() }, end, out)
 }
 
@@ -178,7 +178,7 @@ const RULE_BYTES: u64 = 32 << 20;
 /// Returns the size rule of `options` if a reader infers it for these messages followed by `tail`,
 /// else the first rule that is inferred correctly.
 fn rule_that_is_read<'a>(
-    messages: impl ExactSizeIterator<Item = NewMessage<'a>> + Clone,
+    messages: &(impl ExactSizeIterator<Item = NewMessage<'a>> + Clone),
     tail: &[u8],
     options: &WriteOptions,
     types: &Types,
