@@ -160,6 +160,8 @@ impl LogClock {
             time += period;
         }
         if time > MAX_MICROS {
+            // Its order is by the log time, which must not be before the topic's previous time.
+            self.now = base.min(MAX_MICROS);
             return RowMicros::OutOfRange;
         }
         self.narrow.insert(shape.series, Narrow { last: time, dropped: self.dropped });

@@ -214,6 +214,13 @@ impl Log {
         self.store(topic, row.as_ref(), us, &bytes)
     }
 
+    /// Adds a row with a narrow time after the year 2262; the log time becomes that of its topic's
+    /// previous row.
+    pub(super) fn late_row(mut self, topic: usize, previous_us: u64, row: impl AsRef<[Value]>) -> Self {
+        self.own.clock = self.own.clock.max(previous_us);
+        self.row_at(topic, None, row)
+    }
+
     /// Adds a row with a time far after the data.
     pub(super) fn stale_row(mut self, topic: usize, us: u64, row: impl AsRef<[Value]>) -> Self {
         self.own.stale = self.own.stale.max(Some(us));

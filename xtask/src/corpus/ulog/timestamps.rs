@@ -85,7 +85,7 @@ cases! {
         let late = |i: u16| values![(start + 20_000 * u64::from(i)) & 0xFFFF, f32::from(i)];
         Log::starting(1, start).flag_bits([0; 8], [0; 8], b"").utc("clock_is_unix", 0).topic(NARROW)
             .note("narrow_timestamp").each(0..2, |log, i| low(log, start, i))
-            .note("timestamp_out_of_range").each(2..4_u16, |log, i| log.row_at(0, None, late(i)))
+            .note("timestamp_out_of_range").each(2..4_u16, |log, i| log.late_row(0, start + 20_000, late(i)))
     };
     "timestamp-u32" [D16] "times of 32 bits wrap after 71 minutes" => {
         let start = (1 << 32) - 2_000_000;
