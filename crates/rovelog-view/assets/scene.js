@@ -88,6 +88,8 @@ const rovelogScene = (place, host) => {
       // The pointer passes many images on its way.
       waiting = setTimeout(() => { large.src = address(i); large.alt = `${topic} at ${times[i].toFixed(3)} s`; note.textContent = `${times[i].toFixed(3)} s, ${i + 1} of ${times.length}`; }, 40);
     };
+    // As large as its pixels, an icon or a test image is a dot.
+    large.addEventListener("load", () => large.classList.toggle("small", large.naturalWidth < 320));
     large.addEventListener("error", () => { note.textContent = "This image cannot be shown: rovelog extract"; });
     const draw = time => {
       const view = host.view(), from = nearest(times, view[0]), to = nearest(times, view[1]);
@@ -143,9 +145,18 @@ const rovelogScene = (place, host) => {
       if (header.error) { note.textContent = header.error; return; }
       const [x, y, z] = [0, 1, 2].map(() => take(header.points));
       const sorted = list => Float64Array.from(list).sort(), part = (list, p) => list.length ? list[Math.min(Math.floor(list.length * p), list.length - 1)] : 0;
+      // A sensor among its points is the middle; points of a map, or ahead of a camera, have their own.
+      const middle = list => {
+        const all = sorted(list), low = part(all, 0.03), high = part(all, 0.97);
+        return low <= 0 && high >= 0 ? 0 : (low + high) / 2;
+      };
+      const centre = [x, y, z].map(middle);
+      [x, y, z].forEach((list, axis) => list.forEach((v, k) => { list[k] = v - centre[axis]; }));
       const far = sorted(x.map((v, k) => Math.hypot(v, y[k]))), heights = sorted(z);
-      points = { x, y, z, reach: Math.max(part(far, 0.97), 1) * 1.1, low: part(heights, 0.02), high: part(heights, 0.98) };
-      note.textContent = `${header.points} points${header.every > 1 ? ` (every ${header.every}th)` : ""} at ${times[i].toFixed(3)} s, ${(2 * points.reach).toFixed(0)} m across. Drag to turn.`;
+      points = { x, y, z, reach: (part(far, 0.97) || 1) * 1.1, low: part(heights, 0.02), high: part(heights, 0.98) };
+      const around = centre.some(v => v) ? `, around (${centre.map(v => v.toFixed(1)).join(", ")})` : "";
+      const across = 2 * points.reach;
+      note.textContent = `${header.points} points${header.every > 1 ? ` (every ${header.every}th)` : ""} at ${times[i].toFixed(3)} s, ${across.toFixed(across < 10 ? 1 : 0)} m across${around}. Drag to turn.`;
       paint();
     };
     canvas.addEventListener("pointerdown", event => canvas.setPointerCapture(event.pointerId));
