@@ -5,6 +5,7 @@ mod error;
 mod events;
 mod logs;
 mod packed;
+mod ros_points;
 mod scene;
 mod server;
 mod signals;

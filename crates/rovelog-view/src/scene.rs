@@ -3,13 +3,14 @@
 use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::{Decoder, Point, PointOptions};
 use rovelog::vel_format::{Kind, Payload, VelReader};
-use rovelog::{AnyLog, Record, Select, Topic, Value};
+use rovelog::{AnyLog, Record, Select, Topic};
 use rovelog_export::picture;
 use rovelog_export::track::{self, TrackOptions};
 use serde_json::json;
 
 use crate::logs::Opened;
 use crate::packed::packed;
+use crate::ros_points;
 
 /// Most points of a track, of a cloud, and most times of a topic that are sent.
 const MOST_TRACK: usize = 20_000;
@@ -123,7 +124,11 @@ pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8
         (AnyLog::Vel(reader), Some(Content::Cloud)) => vel_points(reader, &record)?,
         (_, Some(Content::Cloud)) => {
             let value = record.value().map_err(|error| error.to_string())?;
-            if record.topic.type_name.ends_with("PointCloud2") { cloud_points(&value) } else { scan(&value) }
+            if record.topic.type_name.ends_with("PointCloud2") {
+                ros_points::cloud(&value)
+            } else {
+                ros_points::scan(&value)
+            }
         }
         _ => return Err(format!("{topic} has no points")),
     };
@@ -158,121 +163,4 @@ fn vel_points(reader: &VelReader, record: &Record<'_>) -> Result<Vec<[f64; 4]>, 
         }
     }
     Ok(points.iter().map(|point| [point.x, point.y, point.z, point.intensity].map(f64::from)).collect())
-}
-
-fn number(value: &Value, name: &str) -> f64 {
-    value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN)
-}
-
-/// Returns the points of a `sensor_msgs/LaserScan`.
-fn scan(value: &Value) -> Vec<[f64; 4]> {
-    let list = |name: &str| match value.get(name) {
-        Some(Value::List(list)) => &list[..],
-        _ => &[],
-    };
-    let (first, step) = (number(value, "angle_min"), number(value, "angle_increment"));
-    let (near, far) = (number(value, "range_min"), number(value, "range_max"));
-    let bright = list("intensities");
-    let point = |(i, range): (usize, &Value)| {
-        let range = range.as_f64().filter(|range| (near..=far).contains(range))?;
-        let angle = first + step * i as f64;
-        let intensity = bright.get(i).and_then(Value::as_f64).unwrap_or(0.0);
-        Some([range * angle.cos(), range * angle.sin(), 0.0, intensity])
-    };
-    list("ranges").iter().enumerate().filter_map(point).collect()
-}
-
-/// Returns the points of a `sensor_msgs/PointCloud2`.
-fn cloud_points(value: &Value) -> Vec<[f64; 4]> {
-    let (Some(Value::Bytes(data)), Some(Value::List(fields))) = (value.get("data"), value.get("fields"))
-    else {
-        return Vec::new();
-    };
-    let big = matches!(value.get("is_bigendian"), Some(Value::Bool(true) | Value::UInt(1.., _)));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; NaN is 0")]
-    let whole = |number: f64| number as usize;
-    let field = |name: &str| {
-        let found = fields.iter().find(|field| field.get("name").and_then(Value::as_str) == Some(name))?;
-        Some((whole(number(found, "offset")), whole(number(found, "datatype"))))
-    };
-    let (Some(x), Some(y), Some(z)) = (field("x"), field("y"), field("z")) else { return Vec::new() };
-    let step = whole(number(value, "point_step")).max(1);
-    let read = |point: &[u8], (offset, kind): (usize, usize)| {
-        point.get(offset..).and_then(|bytes| point_field(bytes, kind, big)).unwrap_or(f64::NAN)
-    };
-    let bright = field("intensity");
-    let point = |point: &[u8]| {
-        let intensity = bright.map_or(0.0, |field| read(point, field));
-        [read(point, x), read(point, y), read(point, z), intensity]
-    };
-    data.chunks_exact(step).map(point).collect()
-}
-
-/// Returns the number at the start of `bytes`, of a type of `sensor_msgs/PointField`; `None` if the
-/// type is unknown, or the bytes are too few.
-fn point_field(bytes: &[u8], kind: usize, big: bool) -> Option<f64> {
-    fn ordered<const N: usize>(bytes: &[u8], big: bool) -> Option<[u8; N]> {
-        let mut bytes = *bytes.first_chunk()?;
-        if big {
-            bytes.reverse();
-        }
-        Some(bytes)
-    }
-    Some(match kind {
-        1 => i8::from_le_bytes(ordered(bytes, big)?).into(),
-        2 => u8::from_le_bytes(ordered(bytes, big)?).into(),
-        3 => i16::from_le_bytes(ordered(bytes, big)?).into(),
-        4 => u16::from_le_bytes(ordered(bytes, big)?).into(),
-        5 => i32::from_le_bytes(ordered(bytes, big)?).into(),
-        6 => u32::from_le_bytes(ordered(bytes, big)?).into(),
-        7 => f32::from_le_bytes(ordered(bytes, big)?).into(),
-        8 => f64::from_le_bytes(ordered(bytes, big)?),
-        _ => return None,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A cloud of one point whose fields are all of one type; `bytes` is the number 3.
-    fn cloud_of(kind: u64, bytes: &[u8], big: bool) -> Value {
-        let field = |(at, name): (usize, &str)| {
-            Value::record([
-                ("name", Value::Text(name.to_owned())),
-                ("offset", Value::count((at * bytes.len()) as u64)),
-                ("datatype", Value::count(kind)),
-            ])
-        };
-        let fields = ["x", "y", "z", "intensity"].into_iter().enumerate().map(field);
-        Value::record([
-            ("fields", Value::List(fields.collect())),
-            ("is_bigendian", Value::Bool(big)),
-            ("point_step", Value::count(4 * bytes.len() as u64)),
-            ("data", Value::Bytes(bytes.repeat(4))),
-        ])
-    }
-
-    #[test]
-    fn every_number_of_a_point_cloud_is_read() {
-        let numbers: [(u64, &[u8]); 8] = [
-            (1, &3_i8.to_le_bytes()),
-            (2, &3_u8.to_le_bytes()),
-            (3, &3_i16.to_le_bytes()),
-            (4, &3_u16.to_le_bytes()),
-            (5, &3_i32.to_le_bytes()),
-            (6, &3_u32.to_le_bytes()),
-            (7, &3_f32.to_le_bytes()),
-            (8, &3_f64.to_le_bytes()),
-        ];
-        for (kind, bytes) in numbers {
-            let turned: Vec<u8> = bytes.iter().rev().copied().collect();
-            for (bytes, big) in [(bytes, false), (&turned[..], true)] {
-                assert_eq!(cloud_points(&cloud_of(kind, bytes, big)), [[3.0; 4]], "{kind} {big}");
-            }
-        }
-        // Of an unknown type, and beyond the end of the point, there is no number.
-        assert!(cloud_points(&cloud_of(9, &[0; 4], false))[0].iter().all(|number| number.is_nan()));
-        assert_eq!(point_field(&[0; 3], 7, false), None);
-    }
 }
