@@ -174,8 +174,8 @@ struct Candidate {
 
 impl Candidate {
     fn score(&self) -> (u32, bool, u32) {
-        let evidence = &self.evidence;
-        (evidence.exact, evidence.ends, evidence.scanned + u32::from(evidence.marked))
+        let Evidence { exact, ends, marked, scanned, .. } = self.evidence;
+        (exact, ends || scanned == CHAIN, scanned + u32::from(marked))
     }
 }
 

@@ -150,6 +150,21 @@ fn sizes_without_the_header_are_told_with_what_shows_them() {
     assert_eq!((empty.size_rule(), empty.diagnostics().total()), (SizeRule::Exclusive, 0));
 }
 
+/// If sizes excluded the header, each second message would be the data of the one before it, up to
+/// the end of the file.
+#[test]
+fn sixty_four_messages_are_as_good_as_the_end_of_the_file() {
+    for n in [2_u32, 64, 66, 100] {
+        let messages: Vec<_> =
+            (0..n).map(|i| NewMessage::raw(0x0777_1234, 100, f64::from(i), vec![])).collect();
+        let mut out = Vec::new();
+        write_log(&messages, &WriteOptions::default().with_size_rule(SizeRule::Inclusive), &mut out)
+            .expect("memory");
+        let log = open(&out.into());
+        assert_eq!((log.size_rule(), log.messages().len()), (SizeRule::Inclusive, n as usize));
+    }
+}
+
 /// A second log in the file: its header, its index, and a message, the end mark or the end.
 #[test]
 fn a_joined_log_starts_with_an_index_and_a_message_or_an_end() {
