@@ -9,9 +9,7 @@ use rovelog_core::scan::{NeedMore, Window};
 
 use crate::declared::Types;
 use crate::message::SizeRule;
-use crate::wire::{
-    HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR, TERMINATOR_LEN,
-};
+use crate::wire::{HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR};
 
 /// Where the marker of a message is, from its start.
 const MARKER_AT: u64 = offset_of!(MessageHeader, marker) as u64;
@@ -158,9 +156,9 @@ pub(crate) struct Evidence {
     pub(crate) rule: SizeRule,
     /// Scanned messages whose size equals that of their content.
     pub(crate) exact: u32,
-    /// True if the scan reached the end of the file, or a terminator there.
+    /// True if the scan reached the end of the file.
     pub(crate) ends: bool,
-    /// True if it reached a terminator before further bytes. The data of a message can look so.
+    /// True if it reached a terminator. The data of a message can look like one.
     pub(crate) marked: bool,
     pub(crate) scanned: u32,
 }
@@ -194,15 +192,10 @@ pub(crate) fn size_rule(
     for _ in 0..CHAIN {
         for candidate in all.iter_mut().filter(|candidate| candidate.alive) {
             let validator = Validator { window, rule: candidate.evidence.rule, types, seen };
-            let marked = validator.is_terminator(candidate.at)?;
-            if marked || !window.has(candidate.at)? {
-                let more = marked && window.has(candidate.at + TERMINATOR_LEN)?;
-                candidate.alive = false;
-                (candidate.evidence.ends, candidate.evidence.marked) = (!more, more);
-                continue;
-            }
             let Look::Whole { end, header, data } = validator.look(candidate.at)? else {
                 candidate.alive = false;
+                candidate.evidence.ends = !window.has(candidate.at)?;
+                candidate.evidence.marked = validator.is_terminator(candidate.at)?;
                 continue;
             };
             candidate.evidence.exact += u32::from(validator.fit(header, data) == Some(Fit::Exact));
