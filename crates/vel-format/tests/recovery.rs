@@ -99,6 +99,21 @@ fn messages_after_an_end_mark_are_found() {
     assert!(report.lost.is_empty() && !report.unchanged);
 }
 
+#[test]
+fn bytes_after_an_end_mark_are_kept_where_messages_are_lost() {
+    let messages: Vec<_> =
+        (0..4).map(|i| NewMessage::raw(0x0001_4043, 100, f64::from(i), vec![0; 28])).collect();
+    let mut log = Vec::new();
+    write_log(&messages, &WriteOptions::default().with_terminator(), &mut log).expect("memory takes it");
+    log.extend(b"notes of the driver");
+    let second = open(&log.clone().into()).messages().nth(1).expect("a message").offset;
+    let at = usize::try_from(second).expect("small");
+    log[at..at + 40].fill(0);
+    let (report, out) = recovered(&open(&log.into()));
+    assert_eq!((report.records, report.unchanged), (3, false));
+    assert!(out.ends_with(b"\xFF\xFF\xFF\xFFnotes of the driver"));
+}
+
 /// Sizes are those of the data alone, which only the first message shows, whose data are too short.
 /// Without it, the bytes after the end mark would be read by another rule, and be messages.
 #[test]
