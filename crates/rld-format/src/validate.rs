@@ -418,6 +418,8 @@ mod tests {
             (5, vec![plain(3), plain(4)], false),
             (2, vec![plain(3), plain(4)], true),
             (5, vec![(2 * 192, 5 * PERIOD), plain(6), plain(7)], true),
+            // The header is right where the second block follows.
+            (5, vec![(112, 4 * PERIOD), (2 * 192, 5 * PERIOD), (3 * 192, 6 * PERIOD)], false),
         ] {
             let header = head(4, 20 * counted);
             let bytes = log(&header, 1000, &[&first[..], &more].concat());
@@ -432,6 +434,27 @@ mod tests {
             (of_stream(192 * 8 + 31), of_stream(192 * 8 + 32)),
             (Err(NeedMore(88 + 192 * 8 + 32)), Ok(true))
         );
+    }
+
+    #[test]
+    fn an_extra_word_is_told_by_bytes_that_a_stream_can_buffer() {
+        let mut header = head(4, 0);
+        let most = (LOOK_AHEAD - header.size() - 2 * BLOCK_TIMES_LEN) / 8;
+        for (rows, extra) in [(most, true), (most + 1, false)] {
+            header.lead_in.data_block_size = U32Le::new(u32::try_from(rows).unwrap());
+            set_counts(&mut header, 2 * rows).unwrap();
+            let second = usize::try_from(32 + 8 * rows).unwrap();
+            let bytes = log(&header, second + 100, &[(0, 0), (second, PERIOD)]);
+            let found = validate(&bytes, Some(bytes.len() as u64)).unwrap().unwrap();
+            let of_stream = validate(&bytes[..usize::try_from(LOOK_AHEAD).unwrap()], None).unwrap().unwrap();
+            for found in [found, of_stream] {
+                assert_eq!(
+                    named(&found.notes).iter().any(|(name, _)| *name == "extra_word"),
+                    extra,
+                    "{rows}"
+                );
+            }
+        }
     }
 
     #[test]
