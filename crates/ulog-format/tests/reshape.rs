@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use rovelog_core::Error;
 use rovelog_core::{LogReader, Record, Select, Severity, Timestamp, Value};
+use rovelog_testing::detail;
 use support::open;
 use ulog_format::DefaultOf;
 use ulog_format::wire::{FlagBitsMessage, Message};
@@ -53,6 +54,34 @@ fn an_unsubscription_of_an_unknown_id_stays() {
         let ends = part.messages().filter(|(_, message)| matches!(message, Message::Unsubscription(_)));
         assert_eq!(ends.count(), 1, "{select:?}");
     }
+}
+
+/// Each second has a row, a text, a dropout and a change of a parameter.
+#[test]
+fn a_slice_says_what_it_holds() {
+    let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
+    log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
+    log.write_raw(b'V', b"of a later edition").unwrap();
+    log.parameter("P", 0).unwrap();
+    let t = log.subscribe("t", 0).unwrap();
+    for second in 1..=9 {
+        log.write_row_bytes(t, &(second * 1_000_000_u64).to_le_bytes()).unwrap();
+        log.text(6, second * 1_000_000, "still here").unwrap();
+        log.dropout(20).unwrap();
+        log.parameter("P", i32::try_from(second).unwrap()).unwrap();
+    }
+    let log = open(&log.finish().unwrap().into());
+    let mut out = Vec::new();
+    let select = Select::all().between(Some(4_000_000_000), Some(7_000_000_000));
+    let report = log.slice(&select, &mut out).unwrap();
+    let counted = ["messages", "dropouts", "parameter_changes", "parameters_in_force"]
+        .map(|key| detail(&report.details, key).cloned());
+    let three = Some(Value::UInt(3, 64));
+    assert_eq!(counted, [three.clone(), three.clone(), three, Some(Value::UInt(1, 32))]);
+    assert_eq!((report.records, report.others, report.topics, report.bytes), (3, 9, 1, out.len() as u64));
+    let part = open(&out.into());
+    assert_eq!(part.parameters().initial["P"], Value::Int(3, 32));
+    assert!(part.messages().any(|(_, message)| matches!(message, Message::Unknown { .. })));
 }
 
 /// Without the rows that came between, nothing else would tell that the subscription is valid.

@@ -318,7 +318,7 @@ impl<'a, W: Write> Slice<'a, W> {
                 let kept = ids.subscribe(self.log, met.at, msg_id).is_some_and(|series| self.kept[series]);
                 let defined = str::from_utf8(message_name).is_ok_and(|name| self.defined.contains(name));
                 if kept && !defined && self.early.is_none() {
-                    self.define_early(met.at)?;
+                    self.define_early()?;
                 }
                 kept
             }
@@ -376,14 +376,11 @@ impl<'a, W: Write> Slice<'a, W> {
         Ok(())
     }
 
-    /// Writes the first definition of every format that is defined only behind `at`.
-    fn define_early(&mut self, at: u64) -> Result<(), UlogError> {
+    /// Writes the first definition of every format that is not defined so far.
+    fn define_early(&mut self) -> Result<(), UlogError> {
         let mut early = HashSet::new();
         let mut cursor = self.log.cursor();
         while let Some(met) = cursor.next() {
-            if met.at < at {
-                continue;
-            }
             let Some(message @ Message::Format(format)) = met.message() else { continue };
             if format_name(&format).is_some_and(|name| self.defined.insert(name)) {
                 early.insert(met.at);
