@@ -227,6 +227,20 @@ mod tests {
     }
 
     #[test]
+    fn equal_narrow_timestamps_are_one_time() {
+        assert_eq!(times(TimeWidth::U16Micros, 0, &[(0, 1000), (0, 1000), (0, 1001)]), [1000, 1000, 1001]);
+        // The last time that nanoseconds can hold is one.
+        let start = MAX_MICROS - 1;
+        assert_eq!(times(TimeWidth::U16Micros, start, &[(0, MAX_MICROS & 0xFFFF)]), [MAX_MICROS]);
+    }
+
+    #[test]
+    fn log_time_does_not_start_after_the_data() {
+        let [early, late] = [10, 30].map(|end| LogClock::new(20).until(end));
+        assert_eq!([early.now, late.now], [10, 20]);
+    }
+
+    #[test]
     fn eight_bits_count_milliseconds() {
         assert_eq!(
             times(TimeWidth::U8Millis, 1_000_000, &[(0, 232), (0, 250), (0, 4)]),
