@@ -1,6 +1,6 @@
 //! Checks that are the same for every format.
 
-use rovelog_core::{LogReader, Payload, Record, Select, TopicId};
+use rovelog_core::{LogReader, Payload, Record, Select, Timestamp, TopicId};
 use serde_json::Value as Json;
 
 use crate::{Log, Logs, differences};
@@ -36,15 +36,15 @@ pub fn check_cases(
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The parts of a record that are compared: its offset, number, topic and bytes.
-type Key<'a> = (u64, u64, TopicId, Payload<'a>);
+/// The parts of a record that are compared: its offset, number, topic, bytes and time.
+type Key<'a> = (u64, u64, TopicId, Payload<'a>, Option<Timestamp>);
 
 /// Compares the order of `log`'s records with a plain sort of `records`: to bound its memory, the
 /// reader collects positions in rounds. `records` are all records with the times they are ordered
 /// by, `i64::MIN` for those without one. Does the same for windows, with and without the last
 /// record of each topic before the start.
 pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterator<Item = (i64, Record<'a>)>) {
-    let key = |record: Record<'a>| (record.offset, record.seq, record.topic.id, record.payload);
+    let key = |record: Record<'a>| (record.offset, record.seq, record.topic.id, record.payload, record.time);
     let mut want: Vec<_> = records.map(|(time, record)| (time, key(record))).collect();
     want.sort_by_key(|(time, (offset, seq, ..))| (*time, *offset, *seq));
     let got = |select: &Select| -> Vec<_> {

@@ -224,6 +224,11 @@ mod tests {
     fn a_dropout_moves_the_place_where_a_narrow_timestamp_is_looked_for() {
         let got = times(TimeWidth::U16Micros, 0, &[(0, 1000), (1000, (1_001_000 + 5000) & 0xffff)]);
         assert_eq!(got, [1000, 1_006_000]);
+        // The nearest to 101 000; of two that are as near, the earlier one.
+        for time in [98_000, 101_000, 104_000, 101_000 - 32_768, 101_000 + 32_767] {
+            let got = times(TimeWidth::U16Micros, 0, &[(0, 1000), (100, time & 0xffff)]);
+            assert_eq!(got, [1000, time]);
+        }
     }
 
     #[test]
@@ -232,6 +237,7 @@ mod tests {
         // The last time that nanoseconds can hold is one.
         let start = MAX_MICROS - 1;
         assert_eq!(times(TimeWidth::U16Micros, start, &[(0, MAX_MICROS & 0xFFFF)]), [MAX_MICROS]);
+        assert_eq!(times(TimeWidth::U64Micros, start, &[(0, MAX_MICROS)]), [MAX_MICROS]);
     }
 
     #[test]
