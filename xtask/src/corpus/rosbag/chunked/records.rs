@@ -24,6 +24,13 @@ cases! {
         Bag::recorder().put(talk(0..3).plain())
             .put(Content::new().note("connection_conflict").connect(&other).talk(&other, 3..6).plain()).close()
     };
+    "v2.0+connection-conflict+same-topic" [K7 B25] "the second chunk has the id for another type of the topic" => {
+        let conn = Conn::of(0, &number().shown("/chatter#2"));
+        let message = conn.message(stamp(3), &[7, 0, 0, 0]);
+        let other = Content::new().note("connection_conflict").connect(&conn).note("second_type");
+        Bag::recorder().put(talk(0..3).plain())
+            .put(other.message_as(&conn, stamp(3), message, json!({"data": 7})).plain()).close()
+    };
     "v2.0+connection-missing" [K8] "an id that no record explains" => {
         let unknown = Conn::of(1, &unknown(1));
         Bag::recorder()
@@ -85,8 +92,7 @@ cases! {
             .close()
     };
     "v2.0+second-type" [K6 B25] "a topic with messages of two types" => {
-        let number = Topic::new("/chatter", "std_msgs/Int32", "da5909fbe378aeaf85e547e830cc1bb7", "int32 data\n");
-        let conn = Conn::of(1, &number.shown("/chatter#2"));
+        let conn = Conn::of(1, &number().shown("/chatter#2"));
         let message = conn.message(stamp(3), &[7, 0, 0, 0]);
         Bag::recorder()
             .put(talk(0..3).connect(&conn).note("second_type").message_as(&conn, stamp(3), message, json!({"data": 7})).plain())
@@ -160,4 +166,9 @@ fn messages_with(more: &[(&str, &[u8])]) -> Content {
         let bytes = record(&[more, &own].concat(), &text("x"));
         content.message_as(&talker(), stamp(i + 1), bytes, json!({"data": "x"}))
     })
+}
+
+/// Returns the topic of the talker with numbers instead of text.
+fn number() -> Topic {
+    Topic::new("/chatter", "std_msgs/Int32", "da5909fbe378aeaf85e547e830cc1bb7", "int32 data\n")
 }
