@@ -159,12 +159,17 @@ fn has_extra_word(
     if follows(0) || !extra_follows(0) {
         return Ok(false);
     }
-    // One pair can look so by chance: more of the next ones must match rows with an extra word.
-    let pairs = declared.map_or(PAIRS, |rows| extra.blocks(rows).saturating_sub(1).clamp(1, PAIRS));
-    let until = (extra.block_at(pairs) + BLOCK_TIMES_LEN).min(LOOK_AHEAD);
+    // One pair can look so by chance: a short file must not have the size without extra words, and
+    // more of the next pairs must match rows with one.
+    let until = (extra.block_at(PAIRS) + BLOCK_TIMES_LEN).min(LOOK_AHEAD);
     if (head.len() as u64) < until && len.is_none() {
         return Err(NeedMore(until));
     }
+    let short = len.filter(|len| *len < until).map(|len| u128::from(len - end));
+    if declared.is_some_and(|rows| short == Some(plain.body(rows)) && short != Some(extra.body(rows))) {
+        return Ok(false);
+    }
+    let pairs = declared.map_or(PAIRS, |rows| extra.blocks(rows).saturating_sub(1).clamp(1, PAIRS));
     let number = |follows: &dyn Fn(u64) -> bool| (0..pairs).filter(|at| follows(*at)).count();
     Ok(number(&extra_follows) > number(&follows))
 }
@@ -401,9 +406,18 @@ mod tests {
         // Two blocks: the times of the second, as soon as they are read.
         let header = head(4, 40);
         let extra = log(&header, 192 + 32, &[(0, 0), (192, PERIOD)]);
-        assert_eq!((in_file(&header, &extra), is_extra(&header, &extra, None)), (Ok(true), Ok(true)));
-        let need = Err(NeedMore(extra.len() as u64));
-        assert_eq!(is_extra(&header, &extra[..extra.len() - 1], None), need);
+        // A stream asks for these times, and for further ones where they contradict the header.
+        for len in [extra.len() - 1, extra.len()] {
+            let need = if len < extra.len() { extra.len() } else { 88 + 8 * 192 + 32 } as u64;
+            assert_eq!(is_extra(&header, &extra[..len], None), Err(NeedMore(need)));
+        }
+        // The size decides where both layouts have times: two full blocks without extra words, and a
+        // row more.
+        for (rows, body, found) in [(40, 224, false), (40, 228, true), (41, 224 + 32 + 4, false)] {
+            let header = head(4, rows);
+            let bytes = log(&header, body, &[(0, 0), (192, PERIOD)]);
+            assert_eq!(in_file(&header, &bytes), Ok(found), "{rows} rows in {body} bytes");
+        }
         let longer = log(&header, 192 + 40, &[(0, 0), (192, PERIOD)]);
         assert_eq!(in_file(&header, &longer), Ok(true));
         let both = log(&header, 192 + 40, &[(0, 0), (112, PERIOD), (192, PERIOD)]);
