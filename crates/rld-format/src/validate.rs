@@ -18,8 +18,9 @@ use crate::layout::{Aligned, Layout, times_at};
 use crate::schema::{Channel, Notes, channels};
 use crate::wire::{BLOCK_TIMES_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
-/// Bytes that a stream can buffer to find out whether rows have an extra word.
-const LOOK_AHEAD: u64 = 1 << 20;
+/// Bytes that a stream can buffer to find out whether rows have an extra word: a block of one second
+/// at 64 kSPS with all channels has 2.3 MB.
+const LOOK_AHEAD: u64 = 4 << 20;
 
 /// The validated header of a file.
 #[derive(Clone, Debug)]
@@ -119,7 +120,10 @@ pub(crate) fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
     version.number == 4 && lead_in.binary_count.get() == 0
 }
 
-/// Returns whether rows with an extra word match the times of the second block (the size, if there
+/// Number of pairs of blocks that are compared if the first pair contradicts the header.
+const PAIRS: u64 = 8;
+
+/// Returns whether rows with an extra word match the times of the first blocks (the size, if there
 /// is one block), and rows without do not.
 fn has_extra_word(
     header: &Header,
@@ -143,15 +147,34 @@ fn has_extra_word(
         let body = u128::from(len.saturating_sub(end));
         return Ok(plain.body(rows) != body && extra.body(rows) == body);
     }
-    let pair = |layout: &Layout| layout.block_times(head, 0).zip(layout.block_times(head, 1));
-    let follows = pair(&plain).is_some_and(|(first, second)| clock::follows(first, second));
+    let pair = |layout: &Layout, first: u64| {
+        let within = layout.block_at(first + 1) + BLOCK_TIMES_LEN <= LOOK_AHEAD;
+        let [first, second] = [first, first + 1].map(|block| layout.block_times(head, block));
+        first.zip(second).filter(|_| within)
+    };
     // Contradicting the header takes both clocks.
-    Ok(!follows && pair(&extra).is_some_and(|(first, second)| clock::follows_by_both(first, second)))
+    let follows = |at| pair(&plain, at).is_some_and(|(first, second)| clock::follows(first, second));
+    let extra_follows =
+        |at| pair(&extra, at).is_some_and(|(first, second)| clock::follows_by_both(first, second));
+    if follows(0) || !extra_follows(0) {
+        return Ok(false);
+    }
+    // One pair can look so by chance: more of the next ones must match rows with an extra word.
+    let pairs = declared.map_or(PAIRS, |rows| extra.blocks(rows).saturating_sub(1).clamp(1, PAIRS));
+    let until = (extra.block_at(pairs) + BLOCK_TIMES_LEN).min(LOOK_AHEAD);
+    if (head.len() as u64) < until && len.is_none() {
+        return Err(NeedMore(until));
+    }
+    let number = |follows: &dyn Fn(u64) -> bool| (0..pairs).filter(|at| follows(*at)).count();
+    Ok(number(&extra_follows) > number(&follows))
 }
+
+/// Bytes of a page of the file system, at which a file can end inside a block.
+const PAGE: u64 = 4096;
 
 /// Returns whether a file ends within a block of 2^31 bytes, the maximum size in 1.1.4 and earlier.
 fn stops_at_2_gib(version: &Version, len: u64, block: u64) -> bool {
-    version.number <= 3 && len.abs_diff(1 << 31) <= block.max(4096)
+    version.number <= 3 && len.abs_diff(1 << 31) <= block.max(PAGE)
 }
 
 impl Validated {
@@ -386,6 +409,29 @@ mod tests {
         let both = log(&header, 192 + 40, &[(0, 0), (112, PERIOD), (192, PERIOD)]);
         let neither = log(&header, 192 + 40, &[(0, 0)]);
         assert_eq!((in_file(&header, &both), in_file(&header, &neither)), (Ok(false), Ok(false)));
+        // Further blocks, if the clock went back at the second: most of those that are counted.
+        let plain = |n: u32| (112 * n as usize, i128::from(n) * PERIOD);
+        let extra = |n: u32| (192 * n as usize, i128::from(n) * PERIOD);
+        let first = [(0, 3 * PERIOD), (192, 4 * PERIOD)];
+        for (counted, more, want) in [
+            (5, vec![plain(2), plain(3), plain(4)], false),
+            (5, vec![plain(3), plain(4)], false),
+            (2, vec![plain(3), plain(4)], true),
+            (5, vec![(2 * 192, 5 * PERIOD), plain(6), plain(7)], true),
+        ] {
+            let header = head(4, 20 * counted);
+            let bytes = log(&header, 1000, &[&first[..], &more].concat());
+            assert_eq!(in_file(&header, &bytes), Ok(want), "{counted}: {more:?}");
+        }
+        let uncounted =
+            Header { lead_in: LeadIn { data_block_count: U32Le::new(9), ..header.lead_in }, ..header };
+        let of_stream = |len: usize| {
+            is_extra(&uncounted, &log(&uncounted, 2000, &[extra(0), extra(1)])[..88 + len], None)
+        };
+        assert_eq!(
+            (of_stream(192 * 8 + 31), of_stream(192 * 8 + 32)),
+            (Err(NeedMore(88 + 192 * 8 + 32)), Ok(true))
+        );
     }
 
     #[test]

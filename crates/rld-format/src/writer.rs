@@ -9,6 +9,7 @@ use rovelog_core::output::FailFast;
 use rovelog_core::wire::{I32Le, I64Le, U16Le, U32Le, U64Le};
 use zerocopy::IntoBytes;
 
+use crate::clock::is_plausible;
 use crate::error::RldError;
 use crate::layout::Layout;
 use crate::unit::Unit;
@@ -260,9 +261,19 @@ impl<W: Write> RldWriter<W> {
     /// Writes a block of whole rows; only the last block can have fewer than the header's number.
     ///
     /// # Errors
-    /// Returns an error if rows are not whole, too many, or follow a block that was not full, or if
-    /// writing fails or has failed before.
+    /// Returns an error if the times are invalid (rule D26 of docs/formats/rld.md), if rows are not
+    /// whole, too many, or follow a block that was not full, or if writing fails or has failed before.
     pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
+        if !is_plausible(block_times) {
+            return Err(RldError::not_writable(
+                "block times beyond 2^33 s, or with nanoseconds of 1 s or more",
+            ));
+        }
+        self.copy_block(block_times, rows)
+    }
+
+    /// Writes a block of an existing log, whose times can be invalid.
+    pub(crate) fn copy_block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         let count = (rows.len() / self.layout.row) as u64;
         if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
             let most = self.layout.block_rows;

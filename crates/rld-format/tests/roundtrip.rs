@@ -11,6 +11,7 @@ use rld_format::wire::BlockTimes;
 use rld_format::{
     ChannelSpec, Format, LogSpec, Rld, RldReader, RldWriter, SplitWriter, encode_row, set_counts,
 };
+use rovelog_core::wire::I64Le;
 use rovelog_core::{Bytes, Diagnostic, LogReader, ReadOptions, Severity};
 use rovelog_testing::Full;
 use support::{open, readable};
@@ -122,7 +123,16 @@ fn what_cannot_be_represented_is_refused() {
     refuse(|s| s.channels[3].valid = Some("DI1".to_owned()), "range-valid");
     refuse(|s| s.channels.swap(1, 2), "after analog");
     refuse(|s| (s.version, s.channels[2].unit) = (2, Unit::Lux), "has no unit");
-    let writer = RldWriter::new(Vec::new(), spec(4).header().expect("valid")).expect("memory");
+    let mut writer = RldWriter::new(Vec::new(), spec(4).header().expect("valid")).expect("memory");
+    let four = rows(writer.layout(), 0, 4);
+    // A reader ignores these times, and asks whether the block is where it should be.
+    let far = BlockTimes::new((1 << 33) * 1_000_000_000, 0).expect("in range");
+    let long = BlockTimes { monotonic_nsec: I64Le::new(1_000_000_000), ..block_times(0) };
+    for invalid in [far, long] {
+        let refused = writer.block(&invalid, &four).expect_err("invalid times").to_string();
+        assert!(refused.contains("block times"), "{refused}");
+    }
+    writer.block(&block_times(0), &four).expect("nothing was written");
     let layout = writer.layout();
     assert!(encode_row(layout, &[0], &[i64::from(i32::MAX) + 1, 0, 0], &mut Vec::new()).is_err());
     assert!(encode_row(layout, &[], &[0, 0, 0], &mut Vec::new()).is_err());

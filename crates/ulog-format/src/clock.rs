@@ -147,14 +147,7 @@ impl LogClock {
     #[cold]
     fn narrow(&mut self, shape: RowShape, width: TimeWidth, row: &[u8]) -> RowMicros {
         self.has_narrow = true;
-        let at = usize::from(shape.time_at);
-        let (stored, period, unit) = match width {
-            TimeWidth::U8Millis => (number::<u8>(row, at).map(u64::from), 1 << 8, 1000),
-            TimeWidth::U16Micros => (number::<U16Le>(row, at).map(|n| n.get().into()), 1 << 16, 1),
-            _ => (number::<U32Le>(row, at).map(|n| n.get().into()), 1 << 32, 1),
-        };
-        let Some(stored) = stored else { return RowMicros::None };
-        let (value, period) = (stored * unit, period * unit);
+        let Some((value, period)) = stored(shape, width, row) else { return RowMicros::None };
         let previous = self.narrow.get(&shape.series).copied();
         let base = match previous {
             Some(narrow) => self.now.max(narrow.last + (self.dropped - narrow.dropped) * 1000),
@@ -172,6 +165,24 @@ impl LogClock {
         self.narrow.insert(shape.series, Narrow { last: time, dropped: self.dropped });
         RowMicros::At(time)
     }
+}
+
+/// Returns a stored narrow timestamp and the time after which it repeats, in microseconds.
+fn stored(shape: RowShape, width: TimeWidth, row: &[u8]) -> Option<(u64, u64)> {
+    let at = usize::from(shape.time_at);
+    let (stored, period, unit) = match width {
+        TimeWidth::U8Millis => (number::<u8>(row, at).map(u64::from), 1 << 8, 1000),
+        TimeWidth::U16Micros => (number::<U16Le>(row, at).map(|n| n.get().into()), 1 << 16, 1),
+        _ => (number::<U32Le>(row, at).map(|n| n.get().into()), 1 << 32, 1),
+    };
+    Some((stored? * unit, period * unit))
+}
+
+/// Returns whether a time can be that of a row with a narrow timestamp. It is not where the row is
+/// ordered by the log time, because its own is out of range.
+pub(crate) fn is_time_of(shape: RowShape, row: &[u8], micros: u64) -> bool {
+    let RowTime::Field(width) = shape.time else { return false };
+    stored(shape, width, row).is_some_and(|(value, period)| micros % period == value % period)
 }
 
 #[cfg(test)]

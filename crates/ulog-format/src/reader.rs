@@ -11,6 +11,7 @@ use rovelog_core::{
     Bytes, DataSpan, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
 };
 
+use crate::clock::is_time_of;
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
@@ -293,8 +294,11 @@ impl UlogReader {
         let payload = row_bytes(&self.bytes, place.offset).expect("the index points at whole rows");
         let (shape, clock) = (self.index().shape(place.topic), self.scanner().clock.clock);
         let time = match shape.plain_time(payload) {
-            // A narrow time is in the order by itself, unless it could not be held.
-            None if shape.is_narrow() => Some(Timestamp::new(place.time, clock)),
+            // What a narrow timestamp means depends on the rows before it, unlike its place in the order.
+            None if shape.is_narrow() => {
+                let micros = u64::try_from(place.time / 1000).unwrap_or_default();
+                is_time_of(shape, payload, micros).then(|| Timestamp::new(place.time, clock))
+            }
             time => time.and_then(|micros| Timestamp::from_micros(micros, clock)),
         };
         self.record(place.topic, time, place.offset, place.seq, payload)

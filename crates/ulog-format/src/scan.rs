@@ -32,6 +32,12 @@ pub(crate) const AHEAD: usize = 4096;
 /// Where the flag bits of an edition without further fields end.
 const FLAGS_END: u64 = FLAG_BITS_AT + HEADER_LEN + size_of::<FlagBits>() as u64;
 
+/// Bytes of definitions that looking ahead may parse anywhere in a log.
+const FREE_DEFINITIONS: u64 = 4 << 20;
+
+/// Further ones for each byte of the log before that place, so that the work stays linear.
+const DEFINITIONS_PER_BYTE: u64 = 16;
+
 /// A lost range whose end is being looked for.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
@@ -186,7 +192,8 @@ impl Scanner {
     }
 
     fn validator<'w>(&'w self, window: Window<'w>, limit: u64) -> Validator<'w> {
-        Validator::new(window, &self.definitions, limit, ((1 << 22) + 16 * self.at).saturating_sub(self.used))
+        let budget = FREE_DEFINITIONS + DEFINITIONS_PER_BYTE * self.at;
+        Validator::new(window, &self.definitions, limit, budget.saturating_sub(self.used))
     }
 
     /// Returns whether data is appended at `candidate`, the next limit.

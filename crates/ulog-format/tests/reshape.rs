@@ -55,6 +55,41 @@ fn an_unsubscription_of_an_unknown_id_stays() {
     }
 }
 
+/// Without the rows that came between, nothing else would tell that the subscription is valid.
+#[test]
+fn a_format_behind_its_subscription_comes_before_it() {
+    let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
+    log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
+    let t = log.subscribe("t", 0).unwrap();
+    let row = |second: u64| (second * 1_000_000).to_le_bytes();
+    log.write_raw(b'A', b"\0\x01\0late").unwrap();
+    log.write_raw(b'A', b"\0\x02\0never").unwrap();
+    (1..10).for_each(|second| log.write_row_bytes(t, &row(second)).unwrap());
+    for fields in ["uint64_t timestamp;n n;", "uint64_t timestamp;"] {
+        log.write_raw(b'F', format!("late:{fields}").as_bytes()).unwrap();
+    }
+    log.write_raw(b'F', b"n:uint8_t n;").unwrap();
+    log.write_raw(b'D', &[&[1, 0][..], &row(20), &[7]].concat()).unwrap();
+    let log = open(&log.finish().unwrap().into());
+    let topics = ["t", "late", "never"];
+    for select in [Select::all(), Select::topics(topics)].map(|all| all.between(Some(15_000_000_000), None)) {
+        let bytes = cut(&log, &select).unwrap();
+        let part = open(&bytes.clone().into());
+        assert_eq!(rows(&part), rows(&log)[9..], "{select:?}");
+        assert_eq!(part.diagnostics().ledger().losses, 0);
+        let order = part.messages().filter_map(|(_, message)| match message {
+            Message::Format(format) => Some(String::from_utf8_lossy(format.format).into_owned()),
+            Message::Subscription(to) => Some(String::from_utf8_lossy(to.message_name).into_owned()),
+            _ => None,
+        });
+        let late = ["late:uint64_t timestamp;n n;", "n:uint8_t n;"];
+        let again = "late:uint64_t timestamp;";
+        let want = ["t:uint64_t timestamp;", "t", late[0], late[1], "late", "never", again];
+        assert_eq!(order.collect::<Vec<_>>(), want);
+        assert_eq!(cut(&part, &select).unwrap(), bytes);
+    }
+}
+
 /// Logs without losses, by name.
 fn sound() -> Vec<(String, UlogReader)> {
     let sound = support::readable().filter(|(_, reader)| reader.diagnostics().ledger().losses == 0);

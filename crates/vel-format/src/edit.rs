@@ -13,7 +13,7 @@ use crate::indexing::{IndexOrigin, IndexState};
 use crate::reader::{PartKind, VelReader};
 use crate::scan::view;
 use crate::wire::{INDEX_AT, entries_len};
-use crate::writer::{NewMessage, WriteOptions, write_copies};
+use crate::writer::{NewMessage, WriteOptions, is_read, write_copies};
 
 /// Writes every intact message of `log` to a new log.
 ///
@@ -58,15 +58,18 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
 
     let message = |range: &Range<u64>| view(Window::whole(&log.bytes), range.start, range.end, 0);
     let messages = kept.iter().map(|range| NewMessage::copy(&message(range)));
-    if kept.is_empty() {
-        // Without a message, the size rule of these bytes is unknown.
+    let options = WriteOptions { origin: IndexOrigin::FirstMessage, ..conventions(log) };
+    let index = |at: u64| usize::try_from(at).expect("within the file");
+    let mut tail = &log.bytes[index(end.start)..index(end.end)];
+    // Without the messages that were lost, a reader can infer another size rule, and then find
+    // other messages in these bytes.
+    let types = &log.scanner.types;
+    if kept.is_empty() || !tail.is_empty() && !is_read(messages.clone(), tail, &options, types)? {
         replaced += end.end - end.start;
         end.start = end.end;
+        tail = &[];
     }
-    let index = |at: u64| usize::try_from(at).expect("within the file");
-    let tail = &log.bytes[index(end.start)..index(end.end)];
-    let options = WriteOptions { origin: IndexOrigin::FirstMessage, ..conventions(log) };
-    let written = write_copies(messages, &options, tail, &log.scanner.types, out)?;
+    let written = write_copies(messages, &options, tail, types, out)?;
     let head = INDEX_AT + entries_len(written.index_entries);
     let details = vec![
         Detail::hidden("messages", Value::count(written.messages)),

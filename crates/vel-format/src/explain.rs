@@ -195,7 +195,7 @@ fn size_rule(scanner: &Scanner) -> Choice {
     if evidence.scanned == 0 {
         return Choice::new("size_rule", scanner.rule.name(), "there is no message".to_owned(), true);
     }
-    let ends = if evidence.ends { ", up to the end of the log" } else { "" };
+    let ends = if evidence.ends || evidence.marked { ", up to the end of the log" } else { "" };
     let why = format!(
         "{} in sequence{ends}; the length fits the content of {}",
         count(evidence.scanned, "message"),

@@ -9,7 +9,9 @@ use rovelog_core::scan::{NeedMore, Window};
 
 use crate::declared::Types;
 use crate::message::SizeRule;
-use crate::wire::{HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR};
+use crate::wire::{
+    HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR, TERMINATOR_LEN,
+};
 
 /// Where the marker of a message is, from its start.
 const MARKER_AT: u64 = offset_of!(MessageHeader, marker) as u64;
@@ -156,8 +158,10 @@ pub(crate) struct Evidence {
     pub(crate) rule: SizeRule,
     /// Scanned messages whose size equals that of their content.
     pub(crate) exact: u32,
-    /// True if the scan reached the end of the file or a terminator.
+    /// True if the scan reached the end of the file, or a terminator there.
     pub(crate) ends: bool,
+    /// True if it reached a terminator before further bytes. The data of a message can look so.
+    pub(crate) marked: bool,
     pub(crate) scanned: u32,
 }
 
@@ -170,7 +174,8 @@ struct Candidate {
 
 impl Candidate {
     fn score(&self) -> (u32, bool, u32) {
-        (self.evidence.exact, self.evidence.ends, self.evidence.scanned)
+        let evidence = &self.evidence;
+        (evidence.exact, evidence.ends, evidence.scanned + u32::from(evidence.marked))
     }
 }
 
@@ -189,8 +194,11 @@ pub(crate) fn size_rule(
     for _ in 0..CHAIN {
         for candidate in all.iter_mut().filter(|candidate| candidate.alive) {
             let validator = Validator { window, rule: candidate.evidence.rule, types, seen };
-            if !window.has(candidate.at)? || validator.is_terminator(candidate.at)? {
-                (candidate.alive, candidate.evidence.ends) = (false, true);
+            let marked = validator.is_terminator(candidate.at)?;
+            if marked || !window.has(candidate.at)? {
+                let more = marked && window.has(candidate.at + TERMINATOR_LEN)?;
+                candidate.alive = false;
+                (candidate.evidence.ends, candidate.evidence.marked) = (!more, more);
                 continue;
             }
             let Look::Whole { end, header, data } = validator.look(candidate.at)? else {

@@ -5,7 +5,7 @@ mod support;
 use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Recovery, State, Value};
 use rovelog_testing::{Random, detail, flips};
 use support::{LOGS, open, try_open};
-use vel_format::{IndexState, VelReader};
+use vel_format::{IndexState, NewMessage, SizeRule, VelReader, WriteOptions, write_log};
 
 fn recovered(log: &VelReader) -> (Recovery, Vec<u8>) {
     let mut out = Vec::new();
@@ -97,6 +97,24 @@ fn messages_after_an_end_mark_are_found() {
     let (report, out) = recovered(&reader);
     assert_eq!(open(&out.into()).messages().len(), 5);
     assert!(report.lost.is_empty() && !report.unchanged);
+}
+
+/// Sizes are those of the data alone, which only the first message shows, whose data are too short.
+/// Without it, the bytes after the end mark would be read by another rule, and be messages.
+#[test]
+fn bytes_after_an_end_mark_do_not_become_messages() {
+    let cut = NewMessage::raw(0x0003_0910, 101, 0.0, vec![0x7F; 39]);
+    let kept = NewMessage::raw(0x0003_0910, 7, 0.0, vec![0xFF; 39]);
+    let options = WriteOptions::default().with_size_rule(SizeRule::DataOnly).with_terminator();
+    let mut log = Vec::new();
+    write_log(&[cut, kept.clone()], &options, &mut log).expect("memory takes it");
+    log.extend([0xFF; 12]);
+    let mut exclusive = Vec::new();
+    write_log(&[kept.clone(), kept], &WriteOptions::default(), &mut exclusive).expect("memory takes it");
+    log.extend_from_slice(&exclusive[12 + 8..]);
+    let reader = open(&log.clone().into());
+    assert_eq!((reader.size_rule(), reader.info().records), (SizeRule::DataOnly, 1));
+    assert!(losses_agree(&log.into(), "bytes after the end mark"));
 }
 
 #[test]

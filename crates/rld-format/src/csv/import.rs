@@ -121,7 +121,7 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     for block in &blocks {
         let block_times = BlockTimes::new(block.realtime, block.realtime - zero)
             .ok_or_else(|| RldError::not_writable("a block time beyond 64 bits"))?;
-        writer.block(&block_times, &block.rows)?;
+        writer.copy_block(&block_times, &block.rows)?;
     }
     Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
 }

@@ -159,7 +159,7 @@ impl TopScan {
         };
         let end = match compression {
             Some(Compression::None) => Some(measure(window, data_at, claimed)?),
-            Some(compression) => self.unpacked(window, data_at, compression)?,
+            Some(compression) => self.packed_end(window, data_at, compression)?,
             None => None,
         };
         if let Some(end) = end {
@@ -176,7 +176,7 @@ impl TopScan {
     }
 
     /// Returns where packed data that begin at `from` end, if a record follows there.
-    fn unpacked(
+    fn packed_end(
         &self,
         window: Window<'_>,
         from: u64,

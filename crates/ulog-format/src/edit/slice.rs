@@ -36,6 +36,7 @@ use crate::error::UlogError;
 use crate::index::Met;
 use crate::parameters::Section;
 use crate::reader::UlogReader;
+use crate::schema::FormatText;
 use crate::wire::{
     self, DefaultParameter, FLAG_BITS_AT, FlagBitsMessage, HEADER_LEN, LoggedString, Message, SYNC_MAGIC,
     TaggedString, kind,
@@ -81,7 +82,9 @@ impl Report {
 /// changes of parameters and unknown messages. Rows and texts are placed by their own time,
 /// everything else by the log time at its place. The values that changes before the window gave to
 /// parameters become their initial ones; where such a parameter started with its default, which a
-/// log then leaves out, the default is written too. A log that is cut at its start starts at that
+/// log then leaves out, the default is written too. A format that is defined only behind the first
+/// subscription that needs it comes before it: between the two, nothing may be left that tells a
+/// reader that the subscription is valid. A log that is cut at its start starts at that
 /// time; appended data becomes ordinary data. Damaged bytes, and rows that nothing can decode, are
 /// left out. All of a log in which nothing is damaged is the log itself, byte for byte, with its
 /// appended data and what was cut before that. Fields are not cut: `select.fields` means nothing
@@ -128,6 +131,10 @@ fn nanos(micros: u64) -> i64 {
     i64::try_from(micros).unwrap_or(i64::MAX).saturating_mul(1000)
 }
 
+fn format_name<'a>(format: &wire::Format<'a>) -> Option<&'a str> {
+    FormatText::parse(format.format).map(|format| format.name)
+}
+
 /// Which topic an id means at the place.
 #[derive(Default)]
 struct Ids {
@@ -161,6 +168,10 @@ struct Slice<'a, W> {
     /// Where those are that are written.
     written: HashSet<u64>,
     in_data: bool,
+    /// Names of the formats that are defined so far.
+    defined: HashSet<&'a str>,
+    /// Where those are that are written before their place, once there is such a format.
+    early: Option<HashSet<u64>>,
     /// Follows the slice as a reader will, where a kept topic has narrow timestamps.
     clock: Option<LogClock>,
     /// What is written, some of it already.
@@ -182,6 +193,8 @@ impl<'a, W: Write> Slice<'a, W> {
             defaults: Vec::new(),
             written: HashSet::new(),
             in_data: false,
+            defined: HashSet::new(),
+            early: None,
             clock: None,
             bytes: Splice::new([&**log.bytes()]),
             out,
@@ -281,9 +294,11 @@ impl<'a, W: Write> Slice<'a, W> {
         let Some(message) = met.message() else { return Ok(false) };
         let inside = self.select.keeps_time(place);
         Ok(match message {
-            Message::Format(_) | Message::Info(_) | Message::MultiInfo(_) | Message::DefaultParameter(_) => {
-                true
+            Message::Format(format) => {
+                self.defined.extend(format_name(&format));
+                !self.early.as_ref().is_some_and(|early| early.contains(&met.at))
             }
+            Message::Info(_) | Message::MultiInfo(_) | Message::DefaultParameter(_) => true,
             Message::Parameter(part) => {
                 if self.in_data {
                     self.report.parameter_changes += u64::from(inside);
@@ -298,9 +313,14 @@ impl<'a, W: Write> Slice<'a, W> {
                 self.take(range)?;
                 false
             }
-            Message::Subscription(wire::Subscription { msg_id, .. }) => {
+            Message::Subscription(wire::Subscription { msg_id, message_name, .. }) => {
                 self.begin_data()?;
-                ids.subscribe(self.log, met.at, msg_id).is_some_and(|series| self.kept[series])
+                let kept = ids.subscribe(self.log, met.at, msg_id).is_some_and(|series| self.kept[series]);
+                let defined = str::from_utf8(message_name).is_ok_and(|name| self.defined.contains(name));
+                if kept && !defined && self.early.is_none() {
+                    self.define_early(met.at)?;
+                }
+                kept
             }
             Message::Unsubscription(wire::Unsubscription { msg_id }) => {
                 self.begin_data()?;
@@ -353,6 +373,25 @@ impl<'a, W: Write> Slice<'a, W> {
             let Ok(bytes) = encoded(&Message::DefaultParameter(default)) else { continue };
             self.bytes.make(&bytes);
         }
+        Ok(())
+    }
+
+    /// Writes the first definition of every format that is defined only behind `at`.
+    fn define_early(&mut self, at: u64) -> Result<(), UlogError> {
+        let mut early = HashSet::new();
+        let mut cursor = self.log.cursor();
+        while let Some(met) = cursor.next() {
+            if met.at < at {
+                continue;
+            }
+            let Some(message @ Message::Format(format)) = met.message() else { continue };
+            if format_name(&format).is_some_and(|name| self.defined.insert(name)) {
+                early.insert(met.at);
+                self.trust.take(&message);
+                self.take(met.at..cursor.at)?;
+            }
+        }
+        self.early = Some(early);
         Ok(())
     }
 

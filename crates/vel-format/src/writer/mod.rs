@@ -165,7 +165,7 @@ pub(crate) fn write_copies<'a>(
     types: &Types,
     out: impl Write,
 ) -> Result<Written, VelError> {
-    let size_rule = rule_that_is_read(messages.clone(), end, options, types)?;
+    let size_rule = rule_that_is_read(&messages, end, options, types)?;
     write_all(messages, &WriteOptions { size_rule, ..options.clone() }, end, out)
 }
 
@@ -178,38 +178,43 @@ const RULE_BYTES: u64 = 32 << 20;
 /// Returns the size rule of `options` if a reader infers it for these messages followed by `tail`,
 /// else the first rule that is inferred correctly.
 fn rule_that_is_read<'a>(
-    messages: impl ExactSizeIterator<Item = NewMessage<'a>>,
+    messages: &(impl ExactSizeIterator<Item = NewMessage<'a>> + Clone),
     tail: &[u8],
     options: &WriteOptions,
     types: &Types,
 ) -> Result<SizeRule, VelError> {
-    let wanted = options.size_rule;
-    let (mut bytes, count) = (0, messages.len());
-    let first = messages.take(RULE_MESSAGES).take_while(|message| {
-        let fits = bytes < RULE_BYTES;
-        bytes += HEADER_LEN + message.data.len() as u64;
-        fits
-    });
-    let first: Vec<_> = first.collect();
-    if first.is_empty() {
-        return Ok(wanted);
-    }
+    let (wanted, count) = (options.size_rule, messages.len());
     for rule in std::iter::once(wanted).chain(SizeRule::ALL.into_iter().filter(|rule| *rule != wanted)) {
         let options = WriteOptions { size_rule: rule, ..options.clone() };
-        let mut laid = Vec::new();
-        for message in &first {
-            laid.extend_from_slice(message_header(message, &options)?.as_bytes());
-            laid.extend_from_slice(&message.data);
-        }
-        if first.len() == count {
-            laid.extend_from_slice(tail);
-        }
-        let read = size_rule(Window::whole(&laid), 0, types, &Seen::new()).expect("all bytes are there");
-        if read.rule == rule {
+        if is_read(messages.clone(), tail, &options, types)? {
             return Ok(rule);
         }
     }
     Err(VelError::SizesAmbiguous { messages: count })
+}
+
+/// Returns whether a reader infers the size rule of `options` for these messages followed by `tail`.
+pub(crate) fn is_read<'a>(
+    messages: impl ExactSizeIterator<Item = NewMessage<'a>>,
+    tail: &[u8],
+    options: &WriteOptions,
+    types: &Types,
+) -> Result<bool, VelError> {
+    let (mut laid, mut first) = (Vec::new(), 0);
+    let count = messages.len();
+    for message in messages.take(RULE_MESSAGES) {
+        if laid.len() as u64 >= RULE_BYTES {
+            break;
+        }
+        laid.extend_from_slice(message_header(&message, options)?.as_bytes());
+        laid.extend_from_slice(&message.data);
+        first += 1;
+    }
+    if first == count {
+        laid.extend_from_slice(tail);
+    }
+    let read = size_rule(Window::whole(&laid), 0, types, &Seen::new()).expect("all bytes are there");
+    Ok(count == 0 || read.rule == options.size_rule)
 }
 
 /// Writes header, index and messages, and then `end`.

@@ -79,6 +79,14 @@ cases! {
             })
             .rows_of(1, 300..301)
     };
+    "timestamp-u16-out-of-range" [D14 D16] "narrow times that go on past the year 2262: rows without a time" => {
+        const LAST: u64 = i64::MAX as u64 / 1000;
+        let start = LAST - 30_000;
+        let late = |i: u16| values![(start + 20_000 * u64::from(i)) & 0xFFFF, f32::from(i)];
+        Log::starting(1, start).flag_bits([0; 8], [0; 8], b"").utc("clock_is_unix", 0).topic(NARROW)
+            .note("narrow_timestamp").each(0..2, |log, i| low(log, start, i))
+            .note("timestamp_out_of_range").each(2..4_u16, |log, i| log.row_at(0, None, late(i)))
+    };
     "timestamp-u32" [D16] "times of 32 bits wrap after 71 minutes" => {
         let start = (1 << 32) - 2_000_000;
         Log::starting(1, start).flag_bits([0; 8], [0; 8], b"").topic("n:uint32_t timestamp;float x;")

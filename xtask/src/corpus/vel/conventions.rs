@@ -27,6 +27,10 @@ cases! {
         Log::new().sizes(Sizes::Inclusive).short(&Message { data: vec![0; 24], ..Message::obd(1000.0, 0) });
     "unknown-types-only" [D1 D8] "the chain of messages settles the size rule" => unknown_only(Sizes::Exclusive);
     "unknown-types-only+inclusive" [D1 D8] "the same for the other rule" => unknown_only(Sizes::Inclusive);
+    "data-like-an-end-mark" [D1 D15] "an end mark before further bytes counts less than a chain of messages" =>
+        Log::new().note("unknown_type").assumed("size_rule", "exclusive").each(0..70_u8, |log, i| {
+            log.unknown(&Message::new((0x0777_1234, 100), 10.0 * f64::from(i), vec![0xFF; 4]), "0x07771234")
+        });
     "unknown-type" [D8 D36] "a type that is not described: its name is suggested" =>
         Log::new().drive(0.0, 2).note("unknown_type")
             .unknown(&Message::new((0x0001_806E, 100), 250.0, vec![1, 2, 3]), "0x0001806E").drive(300.0, 2);
