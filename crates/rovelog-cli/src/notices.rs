@@ -52,6 +52,13 @@ impl Notices {
         }
     }
 
+    /// Prints a line for each content of a log that the log made of it does not have.
+    pub(crate) fn left_out(&self, left_out: &[String]) {
+        for what in left_out {
+            self.warn("values left out", &format!("left out {what}"));
+        }
+    }
+
     /// Prints one line about data that could not be read, is missing or is left out, if any.
     pub(crate) fn loss(&self, lost: &Ledger, file: &Path) -> Status {
         if lost.is_empty() {

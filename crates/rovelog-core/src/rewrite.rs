@@ -23,7 +23,8 @@ impl RecoverOptions {
     }
 }
 
-/// The result of a recovery. Kept, lost and stale bytes together are the length of the damaged log.
+/// The result of a recovery. Kept, lost and stale bytes together are the length of the damaged log;
+/// those count as kept that stand anew in the recovered one, as its header does, or are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovery {
     /// Records of the recovered log.
@@ -41,6 +42,8 @@ pub struct Recovery {
     /// The parts of the damaged log by time; empty where nothing is damaged, or the format does not
     /// tell.
     pub segments: Vec<Segment>,
+    /// Content of the damaged log that is not lost, and that the recovered one does not have, in words.
+    pub left_out: Vec<String>,
     /// Whether the log was valid, so that the recovered one is a plain copy.
     pub unchanged: bool,
     /// Further results that only this format has.
@@ -84,7 +87,7 @@ impl Recovery {
 
     /// Returns whether all of the log is in the recovered one.
     pub fn is_complete(&self) -> bool {
-        self.lost.is_empty() && self.missing_records == 0 && self.stale_bytes == 0
+        self.lost.is_empty() && self.left_out.is_empty() && self.missing_records == 0 && self.stale_bytes == 0
     }
 }
 

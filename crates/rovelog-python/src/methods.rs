@@ -476,6 +476,7 @@ impl Reader {
         dict.set_item("missing_records", found.missing_records)?;
         dict.set_item("stale_bytes", found.stale_bytes)?;
         dict.set_item("stale_records", found.stale_records)?;
+        dict.set_item("left_out", found.left_out)?;
         dict.set_item("unchanged", found.unchanged)?;
         Ok(dict)
     }

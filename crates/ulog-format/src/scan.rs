@@ -33,7 +33,7 @@ pub(crate) const AHEAD: usize = 4096;
 const FLAGS_END: u64 = FLAG_BITS_AT + HEADER_LEN + size_of::<FlagBits>() as u64;
 
 /// Bytes of definitions that looking ahead may parse anywhere in a log.
-const FREE_DEFINITIONS: u64 = 4 << 20;
+pub(crate) const FREE_DEFINITIONS: u64 = 4 << 20;
 
 /// Further ones for each byte of the log before that place, so that the work stays linear.
 const DEFINITIONS_PER_BYTE: u64 = 16;

@@ -4,6 +4,7 @@ mod support;
 
 use rovelog_core::{Align, Error, Format as _, LogReader, Merged, Select};
 use support::{LOGS, open, try_open};
+use ulog_format::wire::Message;
 use ulog_format::{FormatBuilder, Ulog, UlogError, UlogReader, UlogWriter};
 
 fn merged(logs: &[&UlogReader], align: Align) -> Result<(UlogReader, Merged), Error> {
@@ -151,6 +152,36 @@ fn rows_of_one_vehicle_interleave_and_of_two_stay_apart() {
     let d = small("two", &[100, 110], 1, &plain());
     let (log, _) = merged(&[&a, &d], Align::AsIs).unwrap();
     assert_eq!(log.topics().len(), 1);
+}
+
+/// Rows inside of an unknown message are not rows of its log, which defines them later; with the definitions
+/// before it, they would be.
+#[test]
+fn an_unknown_message_with_rows_inside_is_left_out_and_named() {
+    let mut log = UlogWriter::new(Vec::new(), 0).unwrap();
+    log.define(&plain()).unwrap();
+    log.define(&FormatBuilder::new("late").field::<u64>("timestamp")).unwrap();
+    let t = log.subscribe("t", 0).unwrap();
+    let mut row = [2, 0, b'T', b'V', 1, 2, 3].to_vec();
+    for time in 1..=3_u8 {
+        row.extend([10, 0, b'D', 1, 0, time, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    for payload in [&*row, &row[..20], b"of a later edition"] {
+        log.write_raw(b'V', payload).unwrap();
+        for _ in 0..3 {
+            log.write_row_bytes(t, &[1; 12]).unwrap();
+        }
+    }
+    let late = log.subscribe("late", 0).unwrap();
+    log.write_row_bytes(late, &9_u64.to_le_bytes()).unwrap();
+    let log = open(&log.finish().unwrap().into());
+    assert_eq!((log.info().records, log.diagnostics().ledger().losses), (10, 0));
+    let (again, report) = merged(&[&log], Align::Shared).unwrap();
+    let first = log.messages().find(|(_, message)| matches!(message, Message::Unknown { .. })).unwrap().0;
+    let second = first + 3 + row.len() as u64 + 3 * 17;
+    let left_out = |at| format!("unknown message at byte {at} of log 1: messages are inside");
+    assert_eq!(report.left_out, [first, second].map(left_out));
+    assert_eq!(again.messages().filter(|(_, m)| matches!(m, Message::Unknown { .. })).count(), 1);
 }
 
 #[test]

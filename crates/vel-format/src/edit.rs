@@ -18,8 +18,8 @@ use crate::writer::{NewMessage, WriteOptions, is_read, write_copies};
 /// Writes every intact message of `log` to a new log.
 ///
 /// Kept, byte for byte and in order, are all messages whose content can be read, those that are
-/// marked as invalid, messages after an end mark, and the bytes after the last end mark. Header and
-/// index are new. A log without a loss and with a valid index, or none, is copied unchanged.
+/// marked as invalid, messages after an end mark, and the bytes after the last end mark, unless a
+/// reader would find other messages in them. Header and index are new. A log without a loss and with a valid index, or none, is copied unchanged.
 /// Recovering a recovered log changes nothing.
 ///
 /// The lost bytes are exactly those that the diagnostics of `log` report as lost.
@@ -61,11 +61,13 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     let options = WriteOptions { origin: IndexOrigin::FirstMessage, ..conventions(log) };
     let index = |at: u64| usize::try_from(at).expect("within the file");
     let mut tail = &log.bytes[index(end.start)..index(end.end)];
+    let mut left_out = Vec::new();
     // Without the messages that were lost, a reader can infer another size rule, and then find
     // other messages in these bytes.
     let types = &log.scanner.types;
     if kept.is_empty() || !tail.is_empty() && !is_read(messages.clone(), tail, &options, types)? {
         replaced += end.end - end.start;
+        left_out.extend(behind_end(log));
         end.start = end.end;
         tail = &[];
     }
@@ -81,9 +83,17 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
         records: log.info().records + log.info().lost.left_out_records,
         kept_bytes: log.bytes.len() as u64 - ranges::total(&lost),
         lost,
+        left_out,
         details,
         ..Recovery::default()
     })
+}
+
+/// Returns the bytes after the last end mark, in words.
+fn behind_end(log: &VelReader) -> Option<String> {
+    let Range { start, end } = log.parts.last().filter(|part| part.what == PartKind::Tail)?.range.clone();
+    let bytes = count(end - start, "byte");
+    Some(format!("{bytes} at byte {start}, after the end mark: a reader could find other messages in them"))
 }
 
 /// Returns the range from the last end mark on, if no message follows it; empty at the end of the

@@ -129,6 +129,11 @@ fn bytes_after_an_end_mark_do_not_become_messages() {
     log.extend_from_slice(&exclusive[12 + 8..]);
     let reader = open(&log.clone().into());
     assert_eq!((reader.size_rule(), reader.info().records), (SizeRule::DataOnly, 1));
+    let (report, _) = recovered(&reader);
+    let [left_out] = &report.left_out[..] else { panic!("{:?}", report.left_out) };
+    let start = log.len() - (exclusive.len() - 20) - 12;
+    let told = format!("{} bytes at byte {start}, after the end mark", log.len() - start);
+    assert!(left_out.starts_with(&told), "{left_out} is not {told}");
     assert!(losses_agree(&log.into(), "bytes after the end mark"));
 }
 

@@ -86,9 +86,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             details: DetailsDoc(&report.details),
         })?;
     }
-    for what in &report.left_out {
-        context.notices.warn("values left out", &format!("left out {what}"));
-    }
+    context.notices.left_out(&report.left_out);
     context.note(&format!(
         "merged {} with {} on {} ({}){}",
         count(logs.len() as u64, "log"),

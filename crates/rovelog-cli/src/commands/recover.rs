@@ -54,6 +54,7 @@ struct Document<'a> {
     kept_bytes: String,
     lost: LostDoc,
     stale: StaleDoc,
+    left_out: &'a [String],
     stretches: Vec<SegmentDoc>,
     /// Format-specific facts.
     #[serde(flatten)]
@@ -128,6 +129,7 @@ fn say(report: &Recovery, written: Option<&Path>, notices: &Notices) {
             notices.note(&format!("{records} in {places} are out of time order; to drop them: --drop-stale"));
         }
     }
+    notices.left_out(&report.left_out);
     let ranges = count(report.lost.len() as u64, "range");
     let mut text = format!(
         "kept {} ({}), lost {} in {ranges}",
@@ -170,6 +172,7 @@ fn document<'a>(report: &'a Recovery, file: String, output: String, times: &Time
             missing_records: report.missing_records.to_string(),
         },
         stale: StaleDoc { bytes: report.stale_bytes.to_string(), records: report.stale_records.to_string() },
+        left_out: &report.left_out,
         stretches: report.segments.iter().map(segment).collect(),
         details: DetailsDoc(&report.details),
     }

@@ -203,6 +203,7 @@ class Recovered(NamedTuple):
     missing_records records counted by the log that are missing from it
     stale_bytes     valid bytes left out because they are of another time
     stale_records   records in them
+    left_out        content that is not lost, and that the new log does not have, in words
     unchanged       whether the log was undamaged, so that the new one is a copy
     """
 
@@ -213,6 +214,7 @@ class Recovered(NamedTuple):
     missing_records: int
     stale_bytes: int
     stale_records: int
+    left_out: list[str]
     unchanged: bool
 
 

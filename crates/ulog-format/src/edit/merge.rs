@@ -5,14 +5,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 
+use rovelog_core::scan::Window;
 use rovelog_core::wire::{U16Le, U64Le};
-use rovelog_core::{Align, Detail, LogReader, Merged, Value};
+use rovelog_core::{Align, Detail, Diagnostics, LogReader, Merged, Value};
 use zerocopy::FromBytes as _;
 
 use super::topics::{Topics, plan_topics};
-use super::trust::Trust;
+use super::trust::{Trust, hides_messages};
 use crate::clock::LogClock;
-use crate::definitions::RowShape;
+use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
 use crate::index::{Cursor, Met};
 use crate::layout::{Layout, TimeWidth};
@@ -101,8 +102,9 @@ struct Merge<'a, W: Write> {
     topics: Topics,
     out: UlogWriter<W>,
     trust: Trust,
-    /// Follows the merged log as a reader will.
+    /// Follow the merged log as a reader will.
     clock: LogClock,
+    definitions: Definitions,
     /// The value of each parameter at the place.
     in_force: HashMap<&'a [u8], &'a [u8]>,
     row: Vec<u8>,
@@ -138,9 +140,11 @@ impl<'a, W: Write> Merge<'a, W> {
             sources.push(source);
         }
         let clock = LogClock::new(start);
+        let limits = logs.first().map(|log| log.definitions().limits().clone()).unwrap_or_default();
+        let definitions = Definitions::new(&limits);
         let (in_force, row, left_out) = (HashMap::new(), Vec::new(), Vec::new());
         let trust = Trust::default();
-        Ok(Self { sources, topics, out, trust, clock, in_force, row, records: 0, left_out })
+        Ok(Self { sources, topics, out, trust, clock, definitions, in_force, row, records: 0, left_out })
     }
 
     /// Returns each format once. Where logs differ, the one counts whose topics use it.
@@ -245,6 +249,10 @@ impl<'a, W: Write> Merge<'a, W> {
 
     fn write(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
         self.trust.take(message);
+        if matches!(message, Message::Format(_) | Message::Subscription(_)) {
+            let at = self.out.position();
+            self.definitions.apply(at, at, message, &mut Diagnostics::default());
+        }
         self.out.write_message(message)
     }
 
@@ -254,7 +262,8 @@ impl<'a, W: Write> Merge<'a, W> {
     }
 
     fn subscriptions(&mut self) -> Result<(), UlogError> {
-        for (msg_id, topic) in (0..).zip(&self.topics.merged) {
+        let merged = std::mem::take(&mut self.topics.merged);
+        for (msg_id, topic) in (0..).zip(&merged) {
             if !topic.defined {
                 // It has no rows, and without any format a reader would not even take it for a subscription.
                 self.left_out.push(format!("subscription {}: its format is not defined", topic.type_name));
@@ -262,8 +271,9 @@ impl<'a, W: Write> Merge<'a, W> {
             }
             let message_name = topic.type_name.as_bytes();
             let subscription = wire::Subscription { multi_id: topic.multi_id, msg_id, message_name };
-            self.out.write_message(&Message::Subscription(subscription))?;
+            self.write(&Message::Subscription(subscription))?;
         }
+        self.topics.merged = merged;
         Ok(())
     }
 
@@ -326,8 +336,21 @@ impl<'a, W: Write> Merge<'a, W> {
                 self.sources[number].in_data = true;
                 self.write(&message)
             }
-            Message::Unknown { .. } => self.write(&message),
+            Message::Unknown { .. } => self.unknown(number, met, &message),
         }
+    }
+
+    /// Keeps an unknown message, unless the definitions, which are all before it now, would make a
+    /// reader find messages inside of it: their ids are those of its own log.
+    fn unknown(&mut self, number: usize, met: &Met<'a>, message: &Message<'_>) -> Result<(), UlogError> {
+        let window = Window::whole(self.sources[number].log.bytes());
+        if hides_messages(&self.definitions, window, met.at..met.end()) {
+            let log = number + 1;
+            self.left_out
+                .push(format!("unknown message at byte {} of log {log}: messages are inside", met.at));
+            return Ok(());
+        }
+        self.write(message)
     }
 
     /// Starts the data of a log: what it started with is active from here.

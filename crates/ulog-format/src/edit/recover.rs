@@ -107,7 +107,6 @@ pub(crate) fn recover(
         records,
         kept_bytes: FLAG_BITS_AT + total(&plan.kept),
         lost: plan.lost,
-        missing_records: 0,
         stale_bytes: total(&plan.stale),
         stale_records,
         segments,
@@ -116,6 +115,7 @@ pub(crate) fn recover(
             Detail::hidden("merged_sections", Value::UInt(merged_sections, 32)),
             Detail::hidden("messages", Value::record(messages.into_iter().map(letter))),
         ],
+        ..Recovery::default()
     })
 }
 

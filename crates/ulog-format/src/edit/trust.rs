@@ -2,7 +2,13 @@
 //! docs/formats/ulog.md, **passable**). A log made of logs may lack what followed there, so a
 //! synchronization message is in for it. A valid log has all that is needed, and gets none.
 
-use crate::validate::CHAIN;
+use std::ops::Range;
+
+use rovelog_core::scan::Window;
+
+use crate::definitions::Definitions;
+use crate::scan::FREE_DEFINITIONS;
+use crate::validate::{CHAIN, Scan, Validator};
 use crate::wire::{Message, MultiInfo};
 
 /// Follows the messages of a log that is being written.
@@ -42,4 +48,12 @@ impl Trust {
         (self.behind, self.sure) = (self.behind + 1, confirmed);
         self.open &= self.behind < CHAIN;
     }
+}
+
+/// Returns whether a reader with these definitions would find messages inside of an unknown one: a
+/// damaged header has swallowed them.
+pub(super) fn hides_messages(definitions: &Definitions, log: Window<'_>, message: Range<u64>) -> bool {
+    let validator = Validator::new(log, definitions, message.end, FREE_DEFINITIONS);
+    let chain = validator.scan(&mut Scan::from(message.start + 1), message.end);
+    chain.is_ok_and(|found| found.is_some())
 }
