@@ -2,5 +2,6 @@
 
 mod index;
 mod inner;
+mod learn;
 mod made;
 mod scan;

@@ -1,0 +1,88 @@
+//! Connection records that differ from the one before of the same number.
+
+use rovelog_core::LogReader as _;
+use rovelog_core::wire::U32Le;
+
+use super::made::{Bag, Part, chunk, connection, message, record};
+use crate::tables::MAX_CONNECTIONS;
+use crate::v2::wire::{self, ConnectionHeader, Header, VERSION_LINE};
+use crate::{BagOptions, BagReader};
+
+/// A record of connection 0 whose header has the topic `shown`, and its data the topic `said`.
+fn another(shown: &str, said: &str, callerid: &str) -> Vec<u8> {
+    let said = ConnectionHeader {
+        topic: Some(said.as_bytes()),
+        ty: Some(b"t/T"),
+        md5sum: Some(b"*"),
+        message_definition: Some(b"uint8[] x\n"),
+        callerid: Some(callerid.as_bytes()),
+        latching: None,
+    };
+    let (conn, topic) = (U32Le::new(0), shown.as_bytes());
+    record(&Header::Connection(wire::Connection { conn: &conn, topic }), &said.to_data())
+}
+
+/// What is said of damaged connections and of those of other data, with its place, and the topics, of a bag
+/// with one chunk of these bytes, all of which is read.
+fn learn(data: &[u8]) -> (Vec<(&'static str, u64)>, Vec<String>) {
+    let size = u32::try_from(data.len()).unwrap();
+    let part = Part { chunk: chunk("none", size, data), index: Vec::new(), info: None };
+    let bag = Bag::of(&[(0, "/a")], vec![part]);
+    let options = BagOptions { indexed_from: u64::MAX, ..BagOptions::default() };
+    let bag = BagReader::new(bag.bytes().into(), &options).unwrap();
+    let wanted = ["connection_damaged", "connection_conflict", "too_many_topics"];
+    let notes = bag.diagnostics().list().iter().filter(|note| wanted.contains(&note.rule.name));
+    let notes = notes.map(|note| {
+        assert_eq!(note.range.end, note.range.start + 1);
+        (note.rule.name, note.range.start)
+    });
+    let notes = notes.collect();
+    (notes, bag.topics().iter().map(|topic| topic.name.clone()).collect())
+}
+
+/// Messages of the record right before them.
+fn told(records: &[Vec<u8>]) -> (Vec<&'static str>, Vec<String>) {
+    let data: Vec<u8> =
+        records.iter().flat_map(|record| [record.clone(), message(0, 5, b"xxxx")].concat()).collect();
+    let (notes, topics) = learn(&data);
+    (notes.into_iter().map(|(name, _)| name).collect(), topics)
+}
+
+#[test]
+fn a_record_that_contradicts_itself_is_a_copy_of_the_one_before() {
+    let right = connection(0, "/a");
+    let damaged = another("/a", "/b", "/node0");
+    let only_a = || vec!["/a".to_owned()];
+    assert_eq!(told(&[right.clone(), damaged.clone()]), (vec!["connection_damaged"], only_a()));
+    // The same copy again is known.
+    let twice = [right.clone(), damaged.clone(), right.clone(), damaged.clone()];
+    assert_eq!(told(&twice), (vec!["connection_damaged"], only_a()));
+    // Its place is that of the record, which a chunk that is stored plainly has in the file.
+    let before =
+        [&VERSION_LINE[..], &wire::bag_header_record(0, 0, 0), &chunk("none", 0, &[]), &right].concat();
+    let alone = learn(&[right, damaged].concat()).0;
+    assert_eq!(alone, [("connection_damaged", before.len() as u64)]);
+}
+
+#[test]
+fn a_record_that_is_right_or_of_another_topic_is_a_connection_of_its_own() {
+    let right = connection(0, "/a");
+    let conflict =
+        |topics: &[&str]| (vec!["connection_conflict"], topics.iter().map(|t| (*t).to_owned()).collect());
+    assert_eq!(told(&[right.clone(), another("/a", "/a", "/other")]), conflict(&["/a"]), "another publisher");
+    assert_eq!(
+        told(&[right, another("/b", "/c", "/node0")]),
+        conflict(&["/a", "/b"]),
+        "topic and data differ"
+    );
+}
+
+#[test]
+fn beyond_the_limit_a_copy_is_no_longer_looked_for() {
+    let mut data: Vec<u8> =
+        (0..u32::try_from(MAX_CONNECTIONS).unwrap()).flat_map(|conn| connection(conn, "/a")).collect();
+    data.extend(another("/a", "/b", "/node0"));
+    let (notes, _) = learn(&data);
+    let names: Vec<_> = notes.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["connection_conflict", "too_many_topics"]);
+}
