@@ -13,15 +13,28 @@ use crate::sections::{IndexState, Section};
 use crate::tables::{Tables, text_of};
 
 impl Scanner {
+    /// Notes a payload of `len` bytes at `from..end` that does not fit its definition. If its chunk is
+    /// compressed, `from` is that of the chunk's data.
     #[cold]
-    pub(super) fn note_misfit(&mut self, connection: u32, misfit: Fit, from: u64, end: u64) {
+    pub(super) fn note_misfit(&mut self, connection: u32, misfit: Fit, len: usize, (from, end): (u64, u64)) {
         let topic = &self.tables.topics[connection as usize];
+        let in_file = |range| if from + len as u64 == end { range } else { from..from + 1 };
         match misfit {
             Fit::Exact => {}
-            Fit::Surplus(bytes) => self.diagnostics.push(&rules::PAYLOAD_SURPLUS, end - bytes..end, || {
-                format!("a message of {} has {} after its last field", topic.name, count(bytes, "byte"))
-            }),
-            Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, from + at..end, || {
+            Fit::Surplus(bytes) => {
+                self.diagnostics.push(
+                    &rules::PAYLOAD_SURPLUS,
+                    in_file(end.saturating_sub(bytes)..end),
+                    || {
+                        format!(
+                            "a message of {} has {} after its last field",
+                            topic.name,
+                            count(bytes, "byte")
+                        )
+                    },
+                );
+            }
+            Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, in_file(from + at..end), || {
                 format!("a message of {} ends inside the field at byte {at} of it", topic.name)
             }),
         }

@@ -251,7 +251,7 @@ impl Scanner {
         let end = at + found.size() as u64;
         let fit = fit(connection, payload);
         if fit != Fit::Exact {
-            self.note_misfit(number, fit, payload_at, end);
+            self.note_misfit(number, fit, payload.len(), (payload_at, end));
         }
         self.bare_bag_header = None;
         self.last_message = (at, end, number);

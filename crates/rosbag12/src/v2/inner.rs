@@ -52,13 +52,15 @@ pub(crate) struct Hint {
 pub(crate) struct Hints<'a> {
     ranges: &'a [IndexRange],
     file: &'a [u8],
+    /// Bytes of the chunk, by its header or those that it has.
+    len: u64,
     read: OnceCell<Vec<Hint>>,
     conns: OnceCell<BTreeSet<u32>>,
 }
 
 impl<'a> Hints<'a> {
     pub(crate) fn new(ranges: &'a [IndexRange], file: &'a [u8]) -> Self {
-        Self { ranges, file, read: OnceCell::new(), conns: OnceCell::new() }
+        Self { ranges, file, ..Self::default() }
     }
 
     /// Returns all of them, ascending.
@@ -67,7 +69,11 @@ impl<'a> Hints<'a> {
             let mut hints = Vec::new();
             for range in self.ranges {
                 let entries = IndexEntry::all_of(&self.file[usize_of(range.data_at)..usize_of(range.end)]);
-                hints.extend(entries.iter().map(|e| Hint { offset: e.offset.get(), conn: range.conn }));
+                // Behind a byte that is missing or was added, all entries are bytes of two.
+                let is_beyond = |entry: &IndexEntry| u64::from(entry.offset.get()) >= self.len;
+                if !entries.windows(2).any(|two| two.iter().all(is_beyond)) {
+                    hints.extend(entries.iter().map(|e| Hint { offset: e.offset.get(), conn: range.conn }));
+                }
             }
             hints.sort_unstable();
             hints
@@ -103,7 +109,7 @@ pub(crate) struct Inner<'a> {
 /// Places of the index before and behind a record that may be its own.
 const NEAR: usize = 512;
 
-/// Records that follow each other by the index, so that a shift is sure.
+/// Records that follow each other, so that a shift or a start is sure.
 const CHAIN: usize = 3;
 
 /// Records among which those must be; the index data of others may be lost.
@@ -111,6 +117,7 @@ const CHAIN_OF_ALL: usize = 64;
 
 impl<'a> Inner<'a> {
     pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
+        let hints = Hints { len: claimed.max(data.len() as u64), ..hints };
         Self { data, hints, template, claimed, at: 0, shift: 0, looked_at: 0 }
     }
 
@@ -324,7 +331,7 @@ impl<'a> Inner<'a> {
         while let Some(start) = search.run_to(window, limit as u64, starts)? {
             if self.hints.is_empty() || self.leads(start, hinted)? {
                 // Behind a record that most likely the end cuts only what is sure to be none of its payload counts.
-                if !cut || !self.hints.is_empty() || self.leads_to_end(start)? {
+                if !cut || !self.hints.is_empty() || self.leads_on(start)? {
                     return Ok(self.lose(usize_of(start)));
                 }
                 break;
@@ -366,19 +373,20 @@ impl<'a> Inner<'a> {
         Ok(at == end || hinted.is_none())
     }
 
-    /// Returns whether records of a chunk lead from `start` on to the very end of it. Those of a bag
-    /// that is a payload come behind the bag header of that bag.
-    fn leads_to_end(&self, start: u64) -> Result<bool, NeedMore> {
-        let mut at = start;
-        loop {
+    /// Returns whether records of a chunk follow each other from `start` on: several, or all up to
+    /// the very end, which cuts the last one if the chunk was never closed. Those of a bag that is a
+    /// payload come behind the bag header of that bag.
+    fn leads_on(&self, start: u64) -> Result<bool, NeedMore> {
+        let (mut at, len, is_open) = (start, self.data.len() as u64, self.claimed == 0);
+        for whole in 0..CHAIN {
             at = match probe(self.window(), at)? {
-                Probe::Good(found) if !found.is_top() => found.end(),
-                _ => return Ok(false),
+                Probe::Good(found) if found.is_top() => return Ok(false),
+                Probe::Good(found) if found.end() > len => return Ok(is_open && whole > 0),
+                Probe::Good(found) => found.end(),
+                Probe::Cut | Probe::Bad => return Ok(at == len && whole > 0),
             };
-            if at == self.data.len() as u64 {
-                return Ok(true);
-            }
         }
+        Ok(true)
     }
 }
 

@@ -254,7 +254,7 @@ impl Scanner {
         known.span = Some(known.span.map_or((time, time), |(min, max)| (min.min(time), max.max(time))));
         let fit = fit(connection, payload);
         if fit != Fit::Exact {
-            self.note_misfit(number, fit, at, end);
+            self.note_misfit(number, fit, payload.len(), (at, end));
         }
         Some(Learned { origin, connection: number, seq, time })
     }
@@ -319,7 +319,7 @@ impl Scanner {
     /// A message of a connection beyond the limit.
     #[cold]
     pub(super) fn refuse_message(&mut self, (at, _, end): (u64, u64, u64)) {
-        self.diagnostics.push(&rules::TOO_MANY_TOPICS, at..end, || {
+        self.diagnostics.push(&rules::TOO_MANY_TOPICS, at..end.max(at + 1), || {
             "a message of a connection beyond the limit".to_owned()
         });
     }

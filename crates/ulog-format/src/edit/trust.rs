@@ -54,6 +54,6 @@ impl Trust {
 /// damaged header has swallowed them.
 pub(super) fn hides_messages(definitions: &Definitions, log: Window<'_>, message: Range<u64>) -> bool {
     let validator = Validator::new(log, definitions, message.end, FREE_DEFINITIONS);
-    let chain = validator.scan(&mut Scan::from(message.start + 1), message.end);
+    let chain = validator.scan(&mut Scan::from(message.start), message.end);
     chain.is_ok_and(|found| found.is_some())
 }

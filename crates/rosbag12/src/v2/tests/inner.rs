@@ -40,14 +40,20 @@ fn laid(records: &[Vec<u8>]) -> (Vec<usize>, Vec<u8>) {
     (starts.collect(), records.concat())
 }
 
-/// Scans a chunk of which index data name messages by connection and place: as the reader does, and
-/// item by item as a pipe does.
+/// Scans a chunk of which index data name messages by connection and place.
 fn scan(data: &[u8], named: &[(u32, usize)], claimed: u64) -> Vec<Seen> {
+    let index = named.iter().map(|(conn, place)| (*conn, vec![(7, u32::try_from(*place).unwrap())]));
+    scan_indexed(data, &index.collect::<Vec<_>>(), claimed)
+}
+
+/// Scans a chunk with these index data, entries by connection: as the reader does, and item by item
+/// as a pipe does.
+fn scan_indexed(data: &[u8], named: &[(u32, Vec<(u32, u32)>)], claimed: u64) -> Vec<Seen> {
     let mut index: Vec<IndexRange> = Vec::new();
     let mut file = Vec::new();
-    for (conn, place) in named {
+    for (conn, entries) in named {
         let data_at = file.len() as u64;
-        file.extend(entries_of(&[(7, u32::try_from(*place).unwrap())]));
+        file.extend(entries_of(entries));
         index.push(IndexRange { conn: *conn, data_at, end: file.len() as u64 });
     }
     let scan = |at_once: bool| {
@@ -145,6 +151,20 @@ fn a_message_beyond_the_end_is_cut_or_damaged() {
     let many = [&["message", "lost"][..], &["message"; 15]].concat();
     check(&records(15, b""), &[], 0, &many);
     check(&records(1, b"q"), &[], 0, &["message", "tail", "", ""]);
+    // Records lead to one that the end cuts, if the chunk was never closed.
+    let last = longer(1, b"x", 1000);
+    let head = &last[..last.len() - 1];
+    check(&records(1, head), &[], 0, &["message", "lost", "message", "tail"]);
+    check(&records(1, head), &[], 2, &["message", "tail", "", ""]);
+    check(&records(0, head), &[], 0, &["message", "tail", ""]);
+    check(&records(2, &head[..3]), &[], 0, &["message", "tail", "", "", ""]);
+    check(&records(3, &head[..3]), &[], 0, &["message", "lost", "message", "message", "message", "tail"]);
+    // Or to further damage.
+    let more = [b"q", &of(1, 0)[..]].concat();
+    check(&records(2, &more), &[], 0, &["message", "tail", "", "", ""]);
+    let mut damaged = records(3, b"q");
+    damaged.push(of(1, 0));
+    check(&damaged, &[], 0, &["message", "lost", "message", "message", "message", "lost", "message"]);
     // The payload is a bag, whose chunk begins with a record that no chunk has.
     let inner = records(3, b"").split_off(2).concat();
     let bag = [first.clone(), longer(0, b"page", 1000), chunk("none", 150, &inner)];
@@ -244,6 +264,35 @@ fn records_are_found_behind_bytes_that_are_missing() {
     now[1].drain(50..53);
     let want = ["message", "lost", "message", "message", "message", "message", "message"];
     check_displaced(&recorded, &[0, 1, 3, 4, 5, 6], &now, &want);
+}
+
+/// A byte is missing in the index data, so that all behind it is wrong: records count as if there were none.
+#[test]
+fn index_data_with_places_beyond_the_chunk_count_for_nothing() {
+    let recorded: Vec<_> = (0..9).map(|number| of(0, number)).collect();
+    let mut now = recorded.clone();
+    now[1].drain(50..51);
+    now[5].drain(50..52);
+    let want = ["message", "lost", "message", "message", "message", "lost", "message", "message", "message"];
+    for wrong in [&[4, 5, 6, 7, 8][..], &[0, 1], &[3, 4]] {
+        assert_eq!(scan_wrong(&recorded, &now, wrong), kinds_of(&now, &want), "{wrong:?}");
+    }
+    // A single place that is wrong does not give away that a message is in another one.
+    let recorded = [of(0, 1), broken(0, &of(0, 2)), of(0, 3), of(0, 4), of(0, 5)];
+    let of_index = kinds_of(&recorded, &["message", "lost", "message", "message", "message"]);
+    for wrong in [&[][..], &[1], &[3], &[4]] {
+        assert_eq!(scan_wrong(&recorded, &recorded, wrong), of_index, "{wrong:?}");
+    }
+    assert_ne!(scan_wrong(&recorded, &recorded, &[3, 4]), of_index);
+}
+
+/// Scans records whose index data name all `recorded` ones, these numbers at places beyond the chunk.
+fn scan_wrong(recorded: &[Vec<u8>], now: &[Vec<u8>], wrong: &[usize]) -> Vec<Seen> {
+    let (places, all) = laid(recorded);
+    let mut entries: Vec<_> = places.iter().map(|place| (7, u32::try_from(*place).unwrap())).collect();
+    let len = u32::try_from(all.len()).unwrap();
+    wrong.iter().for_each(|number| entries[*number].1 += len);
+    scan_indexed(&now.concat(), &[(0, entries)], all.len() as u64)
 }
 
 /// Many messages are missing, and then bytes at three places: each time the next message is found by

@@ -151,6 +151,14 @@ cases! {
                 .message_as(&talker(), stamp(2), talker().message(stamp(2), &payload), json!({"data": "x"})).plain())
             .close()
     };
+    "v2.0+payload-surplus+compressed" [M7 M8] "bytes after the last field, and a text cut short, in a compressed chunk" => {
+        let odd = |content: Content, i: u32, payload: &[u8], json| {
+            content.message_as(&talker(), stamp(i), talker().message(stamp(i), payload), json)
+        };
+        let surplus = talk(0..2).note("payload_surplus");
+        let content = odd(surplus, 2, &lay![text("x"), *b"!!"], json!({"data": "x"})).note("payload_short");
+        Bag::recorder().put(odd(content, 3, b"\x05\0\0\0abc", Json::Null).lz4()).close()
+    };
 }
 
 /// Returns the topic under which readers show messages of an id that no record explains.
