@@ -291,7 +291,9 @@ fn scan_wrong(recorded: &[Vec<u8>], now: &[Vec<u8>], wrong: &[usize]) -> Vec<See
     let (places, all) = laid(recorded);
     let mut entries: Vec<_> = places.iter().map(|place| (7, u32::try_from(*place).unwrap())).collect();
     let len = u32::try_from(all.len()).unwrap();
-    wrong.iter().for_each(|number| entries[*number].1 += len);
+    for number in wrong {
+        entries[*number].1 += len;
+    }
     scan_indexed(&now.concat(), &[(0, entries)], all.len() as u64)
 }
 
