@@ -245,15 +245,17 @@ impl<'a> Inner<'a> {
 
     /// Returns whether a whole message of a connection starts at a place that the index names.
     fn is_right(&self, place: u64, conn: u32) -> bool {
-        self.message_at(place).is_ok_and(|found| found.is_some_and(|(of, _)| of == conn))
+        self.whole(place).is_ok_and(|found| found.is_some_and(|(of, _)| of == Some(conn)))
     }
 
-    /// Returns the connection and the end of the whole message at `at`.
-    fn message_at(&self, at: u64) -> Result<Option<(u32, u64)>, NeedMore> {
+    /// Returns the connection and the end of the whole message at `at`, or the end of a connection
+    /// record.
+    fn whole(&self, at: u64) -> Result<Option<(Option<u32>, u64)>, NeedMore> {
         let Probe::Good(found) = probe(self.window(), at)? else { return Ok(None) };
         let whole = found.end() <= self.data.len() as u64;
         Ok(match found.header {
-            Header::Message(message) if whole => Some((message.conn.get(), found.end())),
+            Header::Message(message) if whole => Some((Some(message.conn.get()), found.end())),
+            Header::Connection(_) if whole => Some((None, found.end())),
             _ => None,
         })
     }
@@ -267,8 +269,8 @@ impl<'a> Inner<'a> {
             if self.has_searched_enough() {
                 return Ok(false);
             }
-            let Some((conn, end)) = self.message_at(start)? else { return Ok(false) };
-            if self.hints.name(conn) {
+            let Some((conn, end)) = self.whole(start)? else { return Ok(false) };
+            if let Some(conn) = conn.filter(|conn| self.hints.name(*conn)) {
                 break conn;
             }
             self.looked_at += 1;
@@ -306,8 +308,8 @@ impl<'a> Inner<'a> {
         let hints = self.hints.all();
         let (mut at, mut named) = (start, 0);
         for _ in 0..CHAIN_OF_ALL {
-            let Some((conn, end)) = self.message_at(at)? else { return Ok(false) };
-            if self.hints.name(conn) {
+            let Some((conn, end)) = self.whole(at)? else { return Ok(false) };
+            if let Some(conn) = conn.filter(|conn| self.hints.name(*conn)) {
                 let Ok(offset) = u32::try_from(signed(at) - shift) else { return Ok(false) };
                 if hints.binary_search(&Hint { offset, conn }).is_err() {
                     return Ok(false);

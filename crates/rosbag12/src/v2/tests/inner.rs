@@ -264,6 +264,13 @@ fn records_are_found_behind_bytes_that_are_missing() {
     now[1].drain(50..53);
     let want = ["message", "lost", "message", "message", "message", "message", "message"];
     check_displaced(&recorded, &[0, 1, 3, 4, 5, 6], &now, &want);
+    // It is a connection record, or one is among those behind.
+    for (number, named) in [(2, [0, 1, 3, 4, 5, 6].as_slice()), (3, &[0, 1, 4, 5, 6])] {
+        let (mut recorded, mut now, mut want) = (recorded.clone(), now.clone(), want);
+        (recorded[number], now[number]) = (connection(1, "/b"), connection(1, "/b"));
+        want[number] = "connection";
+        check_displaced(&recorded, named, &now, &want);
+    }
 }
 
 /// A byte is missing in the index data, so that all behind it is wrong: records count as if there were none.
