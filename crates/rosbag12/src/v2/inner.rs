@@ -52,15 +52,15 @@ pub(crate) struct Hint {
 pub(crate) struct Hints<'a> {
     ranges: &'a [IndexRange],
     file: &'a [u8],
-    /// Bytes of the chunk, by its header or those that it has.
+    /// Bytes that the chunk has or had, by its header.
     len: u64,
     read: OnceCell<Vec<Hint>>,
     conns: OnceCell<BTreeSet<u32>>,
 }
 
 impl<'a> Hints<'a> {
-    pub(crate) fn new(ranges: &'a [IndexRange], file: &'a [u8]) -> Self {
-        Self { ranges, file, ..Self::default() }
+    pub(crate) fn new(ranges: &'a [IndexRange], file: &'a [u8], len: u32) -> Self {
+        Self { ranges, file, len: len.into(), ..Self::default() }
     }
 
     /// Returns all of them, ascending.
@@ -117,7 +117,7 @@ const CHAIN_OF_ALL: usize = 64;
 
 impl<'a> Inner<'a> {
     pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
-        let hints = Hints { len: claimed.max(data.len() as u64), ..hints };
+        let hints = Hints { len: hints.len.max(data.len() as u64), ..hints };
         Self { data, hints, template, claimed, at: 0, shift: 0, looked_at: 0 }
     }
 
