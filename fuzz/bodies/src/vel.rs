@@ -4,7 +4,6 @@ use std::io::Cursor;
 
 use arbitrary::{Arbitrary, Unstructured};
 use rovelog::core::wire::U32Le;
-use rovelog::vel_format::Kind;
 use rovelog::vel_format::declared::Types;
 use rovelog::vel_format::velodyne::{Calibration, PointOptions};
 use rovelog::vel_format::wire::{
