@@ -47,6 +47,10 @@ pub(crate) struct Hint {
     pub(crate) conn: u32,
 }
 
+/// A place beyond so many times the bytes of a chunk is none; a nearer one may be of a chunk that had
+/// more bytes, or of another one.
+const BEYOND: u64 = 16;
+
 /// What the index data of a chunk name, read where damage asks for it.
 #[derive(Debug, Default)]
 pub(crate) struct Hints<'a> {
@@ -70,7 +74,7 @@ impl<'a> Hints<'a> {
             for range in self.ranges {
                 let entries = IndexEntry::all_of(&self.file[usize_of(range.data_at)..usize_of(range.end)]);
                 // Behind a byte that is missing or was added, all entries are bytes of two.
-                let is_beyond = |entry: &IndexEntry| u64::from(entry.offset.get()) >= self.len;
+                let is_beyond = |entry: &IndexEntry| u64::from(entry.offset.get()) / BEYOND >= self.len;
                 if !entries.windows(2).any(|two| two.iter().all(is_beyond)) {
                     hints.extend(entries.iter().map(|e| Hint { offset: e.offset.get(), conn: range.conn }));
                 }

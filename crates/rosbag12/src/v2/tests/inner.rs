@@ -291,21 +291,27 @@ fn index_data_with_places_beyond_the_chunk_count_for_nothing() {
         assert_eq!(scan_wrong(&recorded, &recorded, wrong), of_index, "{wrong:?}");
     }
     assert_ne!(scan_wrong(&recorded, &recorded, &[3, 4]), of_index);
-    // Of a chunk with less than it had, places beyond its end may be right.
+    // Of a chunk that had more, or of another one, places beyond its end may be right.
     let had = [&recorded[..], &[of(0, 6), of(0, 7)]].concat();
     let now = [of(0, 1), broken(0, &of(0, 9)), of(0, 4)];
     assert_eq!(scan_wrong(&had, &now, &[]), kinds_of(&now, &["message", "lost", "message"]));
+    let (now, named) = (laid(&now).1, index_of(&laid(&had).0));
+    assert_eq!(scan_indexed(&now, &named, 0, 0), scan_indexed(&now, &named, u32::MAX, 0));
+}
+
+/// Index data of connection 0 that name these places.
+fn index_of(places: &[usize]) -> Vec<(u32, Vec<(u32, u32)>)> {
+    vec![(0, places.iter().map(|place| (7, u32::try_from(*place).unwrap())).collect())]
 }
 
 /// Scans records whose index data name all `recorded` ones, these numbers at places beyond the chunk.
 fn scan_wrong(recorded: &[Vec<u8>], now: &[Vec<u8>], wrong: &[usize]) -> Vec<Seen> {
     let (places, all) = laid(recorded);
-    let mut entries: Vec<_> = places.iter().map(|place| (7, u32::try_from(*place).unwrap())).collect();
-    let len = u32::try_from(all.len()).unwrap();
+    let (mut named, len) = (index_of(&places), u32::try_from(all.len()).unwrap());
     for number in wrong {
-        entries[*number].1 += len;
+        named[0].1[*number].1 += 16 * len;
     }
-    scan_indexed(&now.concat(), &[(0, entries)], len, all.len() as u64)
+    scan_indexed(&now.concat(), &named, len, all.len() as u64)
 }
 
 /// Many messages are missing, and then bytes at three places: each time the next message is found by
