@@ -51,9 +51,11 @@ impl Trust {
 }
 
 /// Returns whether a reader with these definitions would find messages inside of an unknown one: a
-/// damaged header has swallowed them.
+/// damaged header has swallowed them. They may lead to its end, and the last may go beyond.
 pub(super) fn hides_messages(definitions: &Definitions, log: Window<'_>, message: Range<u64>) -> bool {
-    let validator = Validator::new(log, definitions, message.end, FREE_DEFINITIONS);
-    let chain = validator.scan(&mut Scan::from(message.start), message.end);
-    chain.is_ok_and(|found| found.is_some())
+    [message.end, log.end()].into_iter().any(|limit| {
+        let validator = Validator::new(log, definitions, limit, FREE_DEFINITIONS);
+        let chain = validator.scan(&mut Scan::from(message.start), message.end);
+        chain.is_ok_and(|found| found.is_some())
+    })
 }
