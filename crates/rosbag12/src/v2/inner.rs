@@ -51,6 +51,9 @@ pub(crate) struct Hint {
 /// more bytes, or of another one.
 const BEYOND: u64 = 16;
 
+/// No message of a bag is shorter.
+const SHORTEST: u32 = 32;
+
 /// What the index data of a chunk name, read where damage asks for it.
 #[derive(Debug, Default)]
 pub(crate) struct Hints<'a> {
@@ -74,8 +77,12 @@ impl<'a> Hints<'a> {
             for range in self.ranges {
                 let entries = IndexEntry::all_of(&self.file[usize_of(range.data_at)..usize_of(range.end)]);
                 // Behind a byte that is missing or was added, all entries are bytes of two.
-                let is_beyond = |entry: &IndexEntry| u64::from(entry.offset.get()) / BEYOND >= self.len;
-                if !entries.windows(2).any(|two| two.iter().all(is_beyond)) {
+                let is_beyond = |place: u32| u64::from(place) / BEYOND >= self.len;
+                let is_damaged = |two: &[IndexEntry]| {
+                    let [one, other] = [0, 1].map(|number| two[number].offset.get());
+                    is_beyond(one) && is_beyond(other) || one.abs_diff(other) < SHORTEST
+                };
+                if !entries.windows(2).any(is_damaged) {
                     hints.extend(entries.iter().map(|e| Hint { offset: e.offset.get(), conn: range.conn }));
                 }
             }

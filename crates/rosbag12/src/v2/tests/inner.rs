@@ -291,6 +291,12 @@ fn index_data_with_places_beyond_the_chunk_count_for_nothing() {
         assert_eq!(scan_wrong(&recorded, &recorded, wrong), of_index, "{wrong:?}");
     }
     assert_ne!(scan_wrong(&recorded, &recorded, &[3, 4]), of_index);
+    // Two places in a row that are too near to each other for a message are wrong, too.
+    for (distance, is_index) in [(31, false), (32, true)] {
+        let places = [0, 51, 51 + 98, 51 + 98 + distance];
+        let got = scan_indexed(&recorded.concat(), &index_of(&places), 0, 0);
+        assert_eq!(got == of_index, is_index, "{distance}: {got:?}");
+    }
     // Of a chunk that had more, or of another one, places beyond its end may be right.
     let had = [&recorded[..], &[of(0, 6), of(0, 7)]].concat();
     let now = [of(0, 1), broken(0, &of(0, 9)), of(0, 4)];

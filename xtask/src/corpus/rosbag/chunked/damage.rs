@@ -15,6 +15,14 @@ cases! {
                 .state("unterminated", "chunk_open"))
             .unindexed()
     };
+    "v2.0+open-chunk+damaged-length" [K10 K22] "a killed recorder; a message in the open chunk claims bytes beyond its end" => {
+        let mut bytes = talker().said(4);
+        bytes[44] = 1;
+        let content = talk(3..4).lose("lost_in_chunk", bytes).talk(&talker(), 5..9);
+        Bag::recorder().put(talk(0..3).plain())
+            .put(content.plain().size(0).data_len(0).state("unterminated", "chunk_open"))
+            .unindexed()
+    };
     "v2.0+open-chunk-indexed" [K10] "a chunk of an indexed bag whose lengths were never written" =>
         Bag::recorder().put(talk(0..3).plain().size(0).data_len(0).state("unterminated", "chunk_open"))
             .put(talk(3..6).plain()).close();
@@ -98,6 +106,20 @@ cases! {
             let step = u32_of(talker().said(0).len());
             let named: Vec<_> = (0..5).map(|number| (stamp(3 + number), number * step)).collect();
             entries[0] = index_data(0, &named);
+        };
+        Bag::recorder().put(talk(0..3).plain()).put(content.plain().index(name)).close_differing()
+    };
+    "v2.0+byte-missing-in-a-chunk+index-damaged" [K22] "a byte of a message is missing, and one of the index data that name it" => {
+        let mut bytes = talker().said(4);
+        bytes.remove(50);
+        let content = talk(3..4).lose("lost_in_chunk", bytes).talk(&talker(), 5..8);
+        let name = |entries: &mut Vec<Vec<u8>>| {
+            let step = u32_of(talker().said(0).len());
+            let named: Vec<_> = (0..5).map(|number| (stamp(3 + number), number * step)).collect();
+            entries[0] = index_data(0, &named);
+            let data = entries[0].len() - 5 * 12;
+            entries[0].remove(data);
+            entries[0].push(0);
         };
         Bag::recorder().put(talk(0..3).plain()).put(content.plain().index(name)).close_differing()
     };
