@@ -186,6 +186,7 @@ INTENDED = [
             "truncated_in_bag_header",
             "unknown_compression",
             "v2.0+bomb",
+            "v2.0+byte-missing-in-a-chunk+index-damaged",
             "v2.0+bz2-damaged",
             "v2.0+compression-unknown",
             "v2.0+damaged-bytes-in-a-chunk",
@@ -227,7 +228,9 @@ INTENDED = [
     ),
     ({"ok, other values"}, ["definitions_bad", "real_empty_definition_2020"], "not decoded"),
     ({"ok, other values"}, ["equal_stamps"], "equal stamps"),
+    ({"ok, other values"}, ["v2.0+connection-conflict+same-topic"], "one definition"),
     ({"DeserializationError, fewer of the messages"}, ["v2.0+payload-short", "zero_length_payload"], "short"),
+    ({"ok, messages that we do not have"}, ["v2.0+payload-surplus+compressed"], "short"),
     (
         {"ROSBagUnindexedException, all messages", "recovered: python 0 of 0, ROSBagUnindexedException"},
         ["real_dummy_90_bytes"],

@@ -50,7 +50,8 @@ def same(kind, theirs, ours):
         code = "<f" if base == "float32" else "<d"
         return struct.pack(code, theirs) == struct.pack(code, ours)
     if base == "string":
-        return theirs == ours or theirs == base64.b64decode(ours).decode("utf-8", "rosmsg")
+        # Ours is no text if it is of another type, as above.
+        return theirs == ours or isinstance(ours, str) and theirs == base64.b64decode(ours).decode("utf-8", "rosmsg")
     if base == "bool":
         return bool(theirs) == ours
     if hasattr(theirs, "_slot_types"):

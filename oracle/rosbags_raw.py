@@ -17,6 +17,7 @@ from rosbags.rosbag1 import Reader
 # Bags of which rosbags reads something that ours lacks: why.
 INTENDED = {
     "v2.0+connection-conflict.bag": "a connection number has two meanings, and rosbags takes one for both",
+    "v2.0+connection-conflict+same-topic.bag": "the same, of one topic",
     "v2.0+damaged-message-length.bag": "rosbags returns the message whose length is damaged, with bytes of the next",
 }
 
