@@ -159,6 +159,11 @@ pub(crate) fn modelled(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
 /// The log written from any model holds the model's messages, written at once or one by one.
 pub fn vel_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
+    // Data of a type of the specification can be too short for it.
+    let is_known = |message: &ModelMessage| matches!(message.data, ModelData::Raw(id, version, _) if Kind::of(id, version.into()).is_some());
+    if model.messages.iter().any(is_known) {
+        return;
+    }
     let options = model.options();
     let messages: Vec<_> = model.messages.iter().map(ModelMessage::message).collect();
     let mut at_once = Vec::new();

@@ -47,20 +47,24 @@ pub(crate) struct Hint {
     pub(crate) conn: u32,
 }
 
+/// A place beyond so many times the bytes of a chunk is none; a nearer one may be of a chunk that had
+/// more bytes, or of another one.
+const BEYOND: u64 = 16;
+
 /// What the index data of a chunk name, read where damage asks for it.
 #[derive(Debug, Default)]
 pub(crate) struct Hints<'a> {
     ranges: &'a [IndexRange],
     file: &'a [u8],
-    /// Bytes of the chunk, by its header or those that it has.
+    /// Bytes that the chunk has or had, by its header.
     len: u64,
     read: OnceCell<Vec<Hint>>,
     conns: OnceCell<BTreeSet<u32>>,
 }
 
 impl<'a> Hints<'a> {
-    pub(crate) fn new(ranges: &'a [IndexRange], file: &'a [u8]) -> Self {
-        Self { ranges, file, ..Self::default() }
+    pub(crate) fn new(ranges: &'a [IndexRange], file: &'a [u8], len: u32) -> Self {
+        Self { ranges, file, len: len.into(), ..Self::default() }
     }
 
     /// Returns all of them, ascending.
@@ -70,7 +74,7 @@ impl<'a> Hints<'a> {
             for range in self.ranges {
                 let entries = IndexEntry::all_of(&self.file[usize_of(range.data_at)..usize_of(range.end)]);
                 // Behind a byte that is missing or was added, all entries are bytes of two.
-                let is_beyond = |entry: &IndexEntry| u64::from(entry.offset.get()) >= self.len;
+                let is_beyond = |entry: &IndexEntry| u64::from(entry.offset.get()) / BEYOND >= self.len;
                 if !entries.windows(2).any(|two| two.iter().all(is_beyond)) {
                     hints.extend(entries.iter().map(|e| Hint { offset: e.offset.get(), conn: range.conn }));
                 }
@@ -117,7 +121,7 @@ const CHAIN_OF_ALL: usize = 64;
 
 impl<'a> Inner<'a> {
     pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
-        let hints = Hints { len: claimed.max(data.len() as u64), ..hints };
+        let hints = Hints { len: hints.len.max(data.len() as u64), ..hints };
         Self { data, hints, template, claimed, at: 0, shift: 0, looked_at: 0 }
     }
 

@@ -265,7 +265,8 @@ impl Scanner {
             let index = std::mem::take(&mut chunk.index);
             let file = &bytes[crate::tables::usize_of(extent.data_at)..crate::tables::usize_of(extent.end)];
             let data = loaded.data_of(file);
-            let inner = chunk.inner(data, loaded.ending, Hints::new(&index, bytes), template);
+            let hints = Hints::new(&index, bytes, extent.claimed());
+            let inner = chunk.inner(data, loaded.ending, hints, template);
             let is_plain = extent.compression == Some(Compression::None);
             let place = move |at: usize| extent.data_at + if is_plain { at as u64 } else { 0 };
             let len = data.len();

@@ -210,7 +210,7 @@ impl Way {
         let mut taken = 0;
         let mut agrees = loaded.ending == Ending::Whole;
         let data = loaded.data(reader);
-        let hints = Hints::new(&chunk.index, &reader.bytes);
+        let hints = Hints::new(&chunk.index, &reader.bytes, chunk.extent.claimed());
         let mut inner = chunk.inner(data, loaded.ending, hints, *template);
         let mut last = (u32::MAX, u32::MAX, 0);
         let mut take = |message: Message, local: &[(u32, u32)]| {

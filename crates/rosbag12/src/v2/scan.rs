@@ -43,6 +43,13 @@ pub(crate) struct Extent {
     pub(crate) headless: bool,
 }
 
+impl Extent {
+    /// Returns the bytes of its records, as far as the header says.
+    pub(super) fn claimed(&self) -> u32 {
+        self.size.max(self.data_len)
+    }
+}
+
 /// What comes next in a bag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {

@@ -30,7 +30,8 @@ pub struct NewMessage<'a> {
 }
 
 impl<'a> NewMessage<'a> {
-    /// Makes a message of any type.
+    /// Makes a message of any type. Its data are not checked: if they are too short for a type of the
+    /// specification, readers report the message as lost.
     pub fn raw(type_id: u32, version: i32, millis: f64, data: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { type_id, version, millis, marker: None, data: data.into() }
     }

@@ -43,12 +43,12 @@ fn laid(records: &[Vec<u8>]) -> (Vec<usize>, Vec<u8>) {
 /// Scans a chunk of which index data name messages by connection and place.
 fn scan(data: &[u8], named: &[(u32, usize)], claimed: u64) -> Vec<Seen> {
     let index = named.iter().map(|(conn, place)| (*conn, vec![(7, u32::try_from(*place).unwrap())]));
-    scan_indexed(data, &index.collect::<Vec<_>>(), claimed)
+    scan_indexed(data, &index.collect::<Vec<_>>(), u32::MAX, claimed)
 }
 
 /// Scans a chunk with these index data, entries by connection: as the reader does, and item by item
 /// as a pipe does.
-fn scan_indexed(data: &[u8], named: &[(u32, Vec<(u32, u32)>)], claimed: u64) -> Vec<Seen> {
+fn scan_indexed(data: &[u8], named: &[(u32, Vec<(u32, u32)>)], had: u32, claimed: u64) -> Vec<Seen> {
     let mut index: Vec<IndexRange> = Vec::new();
     let mut file = Vec::new();
     for (conn, entries) in named {
@@ -57,7 +57,7 @@ fn scan_indexed(data: &[u8], named: &[(u32, Vec<(u32, u32)>)], claimed: u64) -> 
         index.push(IndexRange { conn: *conn, data_at, end: file.len() as u64 });
     }
     let scan = |at_once: bool| {
-        let begin = || Inner::new(data, Hints::new(&index, &file), claimed, None);
+        let begin = || Inner::new(data, Hints::new(&index, &file, had), claimed, None);
         let (mut inner, mut seen) = (begin(), Vec::<Seen>::new());
         loop {
             if at_once {
@@ -291,17 +291,27 @@ fn index_data_with_places_beyond_the_chunk_count_for_nothing() {
         assert_eq!(scan_wrong(&recorded, &recorded, wrong), of_index, "{wrong:?}");
     }
     assert_ne!(scan_wrong(&recorded, &recorded, &[3, 4]), of_index);
+    // Of a chunk that had more, or of another one, places beyond its end may be right.
+    let had = [&recorded[..], &[of(0, 6), of(0, 7)]].concat();
+    let now = [of(0, 1), broken(0, &of(0, 9)), of(0, 4)];
+    assert_eq!(scan_wrong(&had, &now, &[]), kinds_of(&now, &["message", "lost", "message"]));
+    let (now, named) = (laid(&now).1, index_of(&laid(&had).0));
+    assert_eq!(scan_indexed(&now, &named, 0, 0), scan_indexed(&now, &named, u32::MAX, 0));
+}
+
+/// Index data of connection 0 that name these places.
+fn index_of(places: &[usize]) -> Vec<(u32, Vec<(u32, u32)>)> {
+    vec![(0, places.iter().map(|place| (7, u32::try_from(*place).unwrap())).collect())]
 }
 
 /// Scans records whose index data name all `recorded` ones, these numbers at places beyond the chunk.
 fn scan_wrong(recorded: &[Vec<u8>], now: &[Vec<u8>], wrong: &[usize]) -> Vec<Seen> {
     let (places, all) = laid(recorded);
-    let mut entries: Vec<_> = places.iter().map(|place| (7, u32::try_from(*place).unwrap())).collect();
-    let len = u32::try_from(all.len()).unwrap();
+    let (mut named, len) = (index_of(&places), u32::try_from(all.len()).unwrap());
     for number in wrong {
-        entries[*number].1 += len;
+        named[0].1[*number].1 += 16 * len;
     }
-    scan_indexed(&now.concat(), &[(0, entries)], all.len() as u64)
+    scan_indexed(&now.concat(), &named, len, all.len() as u64)
 }
 
 /// Many messages are missing, and then bytes at three places: each time the next message is found by
