@@ -266,7 +266,7 @@ impl<'a> Inner<'a> {
         let whole = found.end() <= self.data.len() as u64;
         Ok(match found.header {
             Header::Message(message) if whole => Some((Some(message.conn.get()), found.end())),
-            Header::Connection(_) if whole => Some((None, found.end())),
+            Header::Connection(_) => Some((None, found.end())),
             _ => None,
         })
     }
@@ -391,12 +391,12 @@ impl<'a> Inner<'a> {
     /// payload come behind the bag header of that bag.
     fn leads_on(&self, start: u64) -> Result<bool, NeedMore> {
         let (mut at, len, is_open) = (start, self.data.len() as u64, self.claimed == 0);
-        for whole in 0..CHAIN {
+        for _ in 0..CHAIN {
             at = match probe(self.window(), at)? {
                 Probe::Good(found) if found.is_top() => return Ok(false),
-                Probe::Good(found) if found.end() > len => return Ok(is_open && whole > 0),
+                Probe::Good(found) if found.end() > len => return Ok(is_open),
                 Probe::Good(found) => found.end(),
-                Probe::Cut | Probe::Bad => return Ok(at == len && whole > 0),
+                Probe::Cut | Probe::Bad => return Ok(at == len),
             };
         }
         Ok(true)
