@@ -17,25 +17,18 @@ impl Scanner {
     /// compressed, `from` is that of the chunk's data.
     #[cold]
     pub(super) fn note_misfit(&mut self, connection: u32, misfit: Fit, len: usize, (from, end): (u64, u64)) {
-        let topic = &self.tables.topics[connection as usize];
+        let name = &self.tables.topics[connection as usize].name;
         let in_file = |range| if from + len as u64 == end { range } else { from..from + 1 };
         match misfit {
             Fit::Exact => {}
             Fit::Surplus(bytes) => {
-                self.diagnostics.push(
-                    &rules::PAYLOAD_SURPLUS,
-                    in_file(end.saturating_sub(bytes)..end),
-                    || {
-                        format!(
-                            "a message of {} has {} after its last field",
-                            topic.name,
-                            count(bytes, "byte")
-                        )
-                    },
-                );
+                let (range, bytes) = (in_file(end.saturating_sub(bytes)..end), count(bytes, "byte"));
+                self.diagnostics.push(&rules::PAYLOAD_SURPLUS, range, || {
+                    format!("a message of {name} has {bytes} after its last field")
+                });
             }
             Fit::Short(at) => self.diagnostics.push(&rules::PAYLOAD_SHORT, in_file(from + at..end), || {
-                format!("a message of {} ends inside the field at byte {at} of it", topic.name)
+                format!("a message of {name} ends inside the field at byte {at} of it")
             }),
         }
     }

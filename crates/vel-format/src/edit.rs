@@ -19,8 +19,9 @@ use crate::writer::{NewMessage, WriteOptions, is_read, write_copies};
 ///
 /// Kept, byte for byte and in order, are all messages whose content can be read, those that are
 /// marked as invalid, messages after an end mark, and the bytes after the last end mark, unless a
-/// reader would find other messages in them. Header and index are new. A log without a loss and with a valid index, or none, is copied unchanged.
-/// Recovering a recovered log changes nothing.
+/// reader would find other messages in them: those are named as left out. Header and index are new.
+/// A log without a loss and with a valid index, or none, is copied unchanged. Recovering a recovered
+/// log changes nothing.
 ///
 /// The lost bytes are exactly those that the diagnostics of `log` report as lost.
 ///

@@ -1,25 +1,15 @@
 //! Connection records that differ from the one before of the same number.
 
 use rovelog_core::LogReader as _;
-use rovelog_core::wire::U32Le;
 
-use super::made::{Bag, Part, chunk, connection, message, record};
+use super::made::{Bag, Part, chunk, connection, connection_of, message};
 use crate::tables::MAX_CONNECTIONS;
-use crate::v2::wire::{self, ConnectionHeader, Header, VERSION_LINE};
+use crate::v2::wire::{self, VERSION_LINE};
 use crate::{BagOptions, BagReader};
 
-/// A record of connection 0 whose header has the topic `shown`, and its data the topic `said`.
+/// A record of connection 0.
 fn another(shown: &str, said: &str, callerid: &str) -> Vec<u8> {
-    let said = ConnectionHeader {
-        topic: Some(said.as_bytes()),
-        ty: Some(b"t/T"),
-        md5sum: Some(b"*"),
-        message_definition: Some(b"uint8[] x\n"),
-        callerid: Some(callerid.as_bytes()),
-        latching: None,
-    };
-    let (conn, topic) = (U32Le::new(0), shown.as_bytes());
-    record(&Header::Connection(wire::Connection { conn: &conn, topic }), &said.to_data())
+    connection_of(0, shown, said, callerid)
 }
 
 /// What is said of damaged connections and of those of other data, with its place, and the topics, of a bag

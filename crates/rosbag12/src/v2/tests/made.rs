@@ -23,16 +23,20 @@ pub(super) fn message(conn: u32, sec: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 pub(super) fn connection(conn: u32, topic: &str) -> Vec<u8> {
-    let callerid = format!("/node{conn}");
+    connection_of(conn, topic, topic, &format!("/node{conn}"))
+}
+
+/// A connection record whose header has the topic `shown`, and its data the topic `said`.
+pub(super) fn connection_of(conn: u32, shown: &str, said: &str, callerid: &str) -> Vec<u8> {
     let said = ConnectionHeader {
-        topic: Some(topic.as_bytes()),
+        topic: Some(said.as_bytes()),
         ty: Some(b"t/T"),
         md5sum: Some(b"*"),
         message_definition: Some(b"uint8[] x\n"),
         callerid: Some(callerid.as_bytes()),
-        latching: Some(if topic.starts_with("/latched") { b"1" } else { b"0" }),
+        latching: Some(if shown.starts_with("/latched") { b"1" } else { b"0" }),
     };
-    let (conn, topic) = (U32Le::new(conn), topic.as_bytes());
+    let (conn, topic) = (U32Le::new(conn), shown.as_bytes());
     record(&Header::Connection(wire::Connection { conn: &conn, topic }), &said.to_data())
 }
 
