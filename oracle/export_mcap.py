@@ -166,7 +166,9 @@ def compare_fixes(topics, ulog, log):
 def main():
     binary, real = sys.argv[1], Path(sys.argv[2])
     failures = 0
-    for log in sorted((real / "ulog").glob("*.ulg")):
+    logs = sorted((real / "ulog").glob("*.ulg"))
+    assert logs, f"{real} has no ULog"
+    for log in logs:
         try:
             values, fixes = compare(binary, log)
             print(f"{log.name}: {values} values in MCAP, {fixes} fixes")

@@ -311,18 +311,21 @@ def compare_samples(messages, times, rows, units):
 
 def main():
     binary, real = sys.argv[1], Path(sys.argv[2])
-    failures = 0
+    failures, compared = 0, 0
     for format_, compare in (("vel", compare_vel), ("rld", compare_rld)):
         for log in sorted((real / format_).glob(f"*.{format_}")):
-            if subprocess.run([binary, "info", "-q", str(log)], capture_output=True, check=False).returncode not in (0, 3):
+            code = subprocess.run([binary, "info", "-q", str(log)], capture_output=True, check=False).returncode
+            if code == 1:
                 print(f"{log.name}: refused")
                 continue
+            assert code in (0, 3), f"{log.name}: info ends with {code}"
             try:
                 print(f"{log.name}: {compare(binary, log)} values in MCAP")
+                compared += 1
             except AssertionError as error:
                 print(f"{log.name}: {error}")
                 failures += 1
-    sys.exit(1 if failures else 0)
+    sys.exit(1 if failures or not compared else 0)
 
 
 main()

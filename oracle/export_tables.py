@@ -221,7 +221,9 @@ def compare_duckdb(name, path, table):
 def main():
     binary, real = sys.argv[1], Path(sys.argv[2])
     failures = 0
-    for log in sorted((real / "ulog").glob("*.ulg")):
+    logs = sorted((real / "ulog").glob("*.ulg"))
+    assert logs, f"{real} has no ULog"
+    for log in logs:
         try:
             lines, values = compare_csv(binary, log), compare_tables(binary, log)
             print(f"{log.name}: {lines} lines of CSV, {values} values in Parquet and Arrow")

@@ -138,7 +138,7 @@ def main():
         try:
             document = json.loads(rovelog_cli.run(binary, "stats", "--timing", "-q", "-f", "json", str(log)))
             times = of_cat(binary, log)
-        except RuntimeError:
+        except rovelog_cli.Refused:
             # No log, or one that is refused; the oracles of the formats judge that.
             unread += 1
             continue

@@ -89,6 +89,8 @@ def result_of(read, binary, path):
     signal.alarm(SECONDS)
     try:
         found = {topic: count for topic, count in read(path).items() if count}
+    except ImportError:
+        raise
     except Exception as error:  # pylint: disable=broad-except
         first = error
         while first.__context__:
@@ -134,7 +136,7 @@ def main():
         print(f"  {count} as intended: {reason}")
     for line in wrong:
         print(f"  {line[:300]}")
-    sys.exit(1 if wrong else 0)
+    sys.exit(1 if wrong or not counts["same"] else 0)
 
 
 main()

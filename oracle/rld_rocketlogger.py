@@ -19,14 +19,14 @@ INTENDED = {
     "file magic mismatch": "version 1 (D1)",
     "inconsistent number of samples": "contradicting counts: the size decides (D15)",
     "invalid header length": "a header length that contradicts its parts (D6)",
-    "KeyError": "unknown units and tables of writer bugs (D3, D29, D30)",
+    "KeyError: 'Undefined channel unit": "unknown units and tables of writer bugs (D3, D29, D30)",
     "UnicodeDecodeError": "text that is no ASCII (D4, D13)",
     "file size": "cut and continued files, short last blocks (D14, D16, D17)",
-    "TypeError": "values of other sizes, more than 64 bits (D8, D9)",
+    "TypeError: data type '<": "values of other sizes, more than 64 bits (D8, D9)",
     "IndexError": "links outside of the table (D11), logs without channels",
     "ZeroDivisionError": "a rate or blocks of 0 (D19, D27)",
     "OverflowError": "stamps that are no times (D26)",
-    "ValueError": "layouts the peer cannot map (D8, D9, D16)",
+    "ValueError: name already used": "two channels of one name (D3)",
     "does not match header size": "headers that are cut or contradict themselves (D6, D18)",
     "Unsupported RocketLogger data file version": "a version that nobody has described (D18)",
 }
@@ -89,7 +89,9 @@ def compare(binary, path):
     their_stamps = np.asarray(log._timestamps_realtime, dtype="datetime64[ns]").ravel().astype(np.int64)
     # Stamps past 64 bits of nanoseconds are exact here; there they wrap around (D26).
     wrapped = sum(not -(2**63) <= stamp < 2**63 for stamp in stamps)
-    pairs = zip(their_stamps.tolist(), stamps)
+    pairs = list(zip(their_stamps.tolist(), stamps))
+    if len(pairs) < len(their_stamps):
+        raise AssertionError(f"{path.name}: {len(stamps)} stamps, rocketlogger has {len(their_stamps)}")
     if any(theirs != stamp for theirs, stamp in pairs if -(2**63) <= stamp < 2**63):
         raise AssertionError(f"{path.name}: stamps differ")
     if wrapped:
@@ -114,7 +116,7 @@ def main():
                 failed.append(str(error))
                 print(f"  DIFFERS {error}")
     print(f"{counted['equal']} equal, {counted['intended']} otherwise as intended, {len(failed)} differ")
-    return 1 if failed else 0
+    return 1 if failed or not counted["equal"] else 0
 
 
 if __name__ == "__main__":

@@ -5,11 +5,17 @@ import re
 import subprocess
 
 
+class Refused(RuntimeError):
+    """The log cannot be read."""
+
+
 def run(binary, *args):
     """Its standard output; exit code 3 (done, but data was lost) is not a failure."""
     done = subprocess.run([binary, *args], capture_output=True, check=False, timeout=120)
-    if done.returncode not in (0, 3):
-        raise RuntimeError(f"rovelog {' '.join(args)}: exit {done.returncode}: {done.stderr.decode()}")
+    if done.returncode not in (0, 1, 3):
+        raise AssertionError(f"rovelog {' '.join(args)}: exit {done.returncode}: {done.stderr.decode()}")
+    if done.returncode == 1:
+        raise Refused(f"rovelog {' '.join(args)}: exit {done.returncode}: {done.stderr.decode()}")
     return done.stdout
 
 

@@ -74,24 +74,23 @@ fn no_part_of_the_input_is_the_output() {
 #[test]
 fn no_file_named_in_an_option_is_the_output() {
     let place = Place::new("vel", &["velodyne-hdl64-s2.vel", "own-type.vel"]);
-    fs::write(place.path("db.xml"), "no calibration").unwrap();
-    fs::write(place.path("types.json"), "[]").unwrap();
+    let laser = |id: i32| format!("<item><px><id_>{id}</id_><vertCorrection_>{id}</vertCorrection_></px></item>");
+    let calibration = format!("<DB><points_>{}</points_></DB>", (0..64).map(laser).collect::<String>());
+    let types = "message CompassM 100\n  float heading deg\n";
+    fs::write(place.path("db.xml"), &calibration).unwrap();
+    fs::write(place.path("own.types"), types).unwrap();
     for line in [
         "export velodyne-hdl64-s2.vel -o db.xml --to mcap --calibration db.xml --force",
-        "slice own-type.vel -o types.json --types types.json --force",
-        "recover own-type.vel -o types.json --types types.json --force",
+        "slice own-type.vel -o own.types --types own.types --force",
+        "recover own-type.vel -o own.types --types own.types --force",
     ] {
         let output = place.run(line);
         let said = String::from_utf8(output.stderr).unwrap();
-        assert_ne!(output.status.code(), Some(0), "{line}");
-        // Options are checked first.
-        assert!(
-            said.contains("a file that is read") || said.contains("db.xml") || said.contains("types.json"),
-            "{line}: {said}"
-        );
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("the output is one of the input files"), "{line}: {said}");
     }
-    assert_eq!(place.read("db.xml"), b"no calibration");
-    assert_eq!(place.read("types.json"), b"[]");
+    assert_eq!(place.read("db.xml"), calibration.as_bytes());
+    assert_eq!(place.read("own.types"), types.as_bytes());
 }
 
 #[cfg(target_os = "linux")]

@@ -144,6 +144,10 @@ fn every_log_of_the_corpus_can_be_shown_or_has_a_reason() {
             for what in ["", "/row", "/events", "/track", "/sources"] {
                 let status = server.get(&format!("logs/{number}{what}")).0;
                 assert!(matches!(status, 200 | 422), "{log}{what}: {status}");
+                if what.is_empty() {
+                    let opens = rovelog::open(corpus(log[0].as_str().unwrap())).is_ok();
+                    assert_eq!(status == 200, opens, "{log}");
+                }
             }
         }
         done.send(()).unwrap();

@@ -140,8 +140,8 @@ fn open(bytes: &[u8]) -> rovelog::Result<AnyLog> {
     rovelog::from_bytes(Bytes::copy_from_slice(bytes), &ReadOptions::default())
 }
 
-/// Offset and bytes of each record.
-type Places = BTreeMap<u64, Vec<u8>>;
+/// Offsets of records and their bytes. Messages of a compressed chunk have one offset.
+type Places = BTreeMap<u64, Vec<Vec<u8>>>;
 
 /// A log that was read: its records, and the bytes of all their payloads.
 struct Read {
@@ -159,15 +159,15 @@ fn read(bytes: Bytes) -> rovelog::Result<Read> {
         // A record that cannot be decoded gives an error; the call must only return.
         drop(record.value());
         content += record.payload.len();
-        places.insert(record.offset, record.payload.to_vec());
+        places.entry(record.offset).or_default().push(record.payload.to_vec());
     }
     for batch in log.batches(&Select::all()) {
         drop(batch);
     }
     let input = Box::new(io::Cursor::new(bytes));
-    if let Ok(mut stream) = rovelog::open_stream(input, &ReadOptions::default()) {
-        while let Ok(Some(_)) = stream.next_record() {}
-    }
+    let stream = rovelog::open_stream(input, &ReadOptions::default());
+    let mut stream = stream.expect("what opens as a file opens as a stream");
+    while stream.next_record().expect("a stream in memory is read to its end").is_some() {}
     Ok(Read { log, places, content })
 }
 
@@ -262,22 +262,10 @@ fn check(
     meter.memory.reset_peak_usage();
     let before = meter.memory.current_usage();
     let opened = read(bytes.clone());
-    let Read { log, places, content } = match opened {
-        Ok(opened) => opened,
-        Err(error) => {
-            tally.refused += 1;
-            let lost = want.keys().nth(1).is_some_and(|second| *second <= first as u64);
-            return if lost {
-                Err(format!("records before the damage are refused: {error}"))
-            } else {
-                Ok(None)
-            };
-        }
-    };
-    let recovery = log.recover(&mut io::sink(), &RecoverOptions::default());
+    let recovery = opened.as_ref().ok().map(|it| it.log.recover(&mut io::sink(), &RecoverOptions::default()));
     let (peak, took) = (meter.memory.peak_usage().saturating_sub(before), start.elapsed());
     let codec = if subject.format == "rosbag" { CODEC_MEMORY } else { 0 };
-    let unpacked = content.saturating_sub(bytes.len());
+    let unpacked = opened.as_ref().map_or(0, |it| it.content.saturating_sub(bytes.len()));
     let allowed = BASE_MEMORY + codec + MEMORY_TIMES * bytes.len() + CONTENT_TIMES * unpacked;
     if peak > allowed {
         return Err(format!("{peak} bytes of memory, {allowed} are allowed"));
@@ -289,6 +277,17 @@ fn check(
     if took > allowed {
         return Err(format!("{took:?}, {allowed:?} are allowed"));
     }
+    let (Read { log, places, .. }, recovery) = match (opened, recovery) {
+        (Ok(opened), Some(recovery)) => (opened, recovery),
+        (opened, _) => {
+            tally.refused += 1;
+            let lost = want.keys().nth(1).is_some_and(|second| *second <= first as u64);
+            return match opened {
+                Err(error) if lost => Err(format!("records before the damage are refused: {error}")),
+                _ => Ok(None),
+            };
+        }
+    };
 
     // If the log was damaged before, the part between two damages may be too short to be
     // distinguished from noise. Bytes that identify a fault of the writer may also be after the
@@ -303,10 +302,10 @@ fn check_before(want: &Places, found: &Places, first: u64, tally: &mut Tally) ->
     // Records that no intact record follows may be noise: ULog needs a chain of three messages, VEL
     // a header.
     let mut edge = 0;
-    for ((at, payload), _) in want.iter().zip(ends).take_while(|(_, end)| **end <= first) {
-        tally.before += 1;
-        if found.get(at) != Some(payload) {
-            edge += 1;
+    for ((at, payloads), _) in want.iter().zip(ends).take_while(|(_, end)| **end <= first) {
+        tally.before += payloads.len() as u64;
+        if found.get(at) != Some(payloads) {
+            edge += payloads.len() as u64;
         } else if edge > 0 {
             return Err(format!("a record before the one at {at}, which is intact, is lost"));
         }
