@@ -1,5 +1,7 @@
 //! Expressions of signals: their tree, their values, and their units.
 
+use arrow_array::Int64Array;
+
 use super::unit::Unit;
 
 /// Functions of the values of one row.
@@ -204,7 +206,7 @@ pub(super) struct Memory {
 
 /// Rows of an expression's fields.
 pub(super) struct Rows<'a> {
-    pub(super) times: &'a [i64],
+    pub(super) times: &'a Int64Array,
     /// The values of each field.
     pub(super) fields: &'a [Vec<f64>],
     /// Factors of conversions, in the order of the tree.
@@ -243,11 +245,11 @@ impl Rows<'_> {
             Node::Series(series, node, number) => {
                 let values = self.values(node, memory);
                 let memory = &mut memory[*number];
-                self.times
-                    .iter()
-                    .zip(values)
-                    .map(|(time, value)| step(*series, *time, value, memory))
-                    .collect()
+                // A row without a time is neither before nor after another one.
+                let value = |(time, value): (Option<i64>, f64)| {
+                    time.map_or(f64::NAN, |time| step(*series, time, value, memory))
+                };
+                self.times.iter().zip(values).map(value).collect()
             }
         }
     }

@@ -299,6 +299,8 @@ fn is_comparison(node: &Node) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Int64Array;
+
     use super::super::expression::{Memory, Rows, measure};
     use super::*;
 
@@ -325,7 +327,7 @@ mod tests {
         let (node, series) = parse(text, &mut Toy).unwrap_or_else(|error| panic!("{error}"));
         let half = 0.5_f64.sqrt();
         let fields = [5.0, 2.0, 7.0, half, 0.0, 0.0, half].map(|value| vec![value]);
-        let rows = Rows { times: &[0], fields: &fields, units: &[None; 7] };
+        let rows = Rows { times: &Int64Array::from(vec![0]), fields: &fields, units: &[None; 7] };
         rows.values(&node, &mut vec![Memory::default(); series])[0]
     }
 
