@@ -31,9 +31,9 @@ pub(super) struct Parser<'a, 's> {
 /// Binary operators by their sign, and how strongly they bind; longer signs first.
 const OPERATORS: &[(&str, Binary, u8)] = &[
     ("||", Binary::Or, 1),
-    ("or ", Binary::Or, 1),
+    ("or", Binary::Or, 1),
     ("&&", Binary::And, 2),
-    ("and ", Binary::And, 2),
+    ("and", Binary::And, 2),
     ("<=", Binary::LessEqual, 4),
     (">=", Binary::GreaterEqual, 4),
     ("==", Binary::Equal, 4),
@@ -71,6 +71,12 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || "_./[]~:#".contains(c)
 }
 
+/// Returns whether a text starts with a sign, or with a word that is no part of a longer name.
+fn starts_with(text: &str, sign: &str) -> bool {
+    let is_whole = |after: &str| !sign.ends_with(char::is_alphabetic) || !after.starts_with(is_name);
+    text.strip_prefix(sign).is_some_and(is_whole)
+}
+
 impl Parser<'_, '_> {
     fn rest(&self) -> &str {
         self.text[self.at..].trim_start()
@@ -81,7 +87,7 @@ impl Parser<'_, '_> {
     }
 
     fn take(&mut self, sign: &str) -> bool {
-        let found = self.rest().starts_with(sign);
+        let found = starts_with(self.rest(), sign);
         if found {
             self.skip(sign.len());
         }
@@ -94,6 +100,8 @@ impl Parser<'_, '_> {
             return Err(format!("{}: more than {DEPTH} brackets", self.text));
         }
         let mut left = self.operand()?;
+        // What is in brackets is an operand.
+        let mut is_comparison = false;
         while let Some((sign, binary, binds)) = self.operator().filter(|(_, _, binds)| *binds >= binding) {
             self.skip(sign.len());
             let state = match (&left, binary) {
@@ -106,9 +114,10 @@ impl Parser<'_, '_> {
                 Some(state) => state,
                 None => self.expression(next)?,
             };
-            if binary.is_comparison() && is_comparison(&left) {
+            if binary.is_comparison() && is_comparison {
                 return Err(format!("{}: join two comparisons with `and`", self.text));
             }
+            is_comparison = binary.is_comparison();
             left = Node::Binary(binary, Box::new([left, right]));
         }
         self.depth -= 1;
@@ -116,7 +125,7 @@ impl Parser<'_, '_> {
     }
 
     fn operator(&self) -> Option<(&'static str, Binary, u8)> {
-        OPERATORS.iter().copied().find(|(sign, ..)| self.rest().starts_with(sign))
+        OPERATORS.iter().copied().find(|(sign, ..)| starts_with(self.rest(), sign))
     }
 
     /// Reads the name of a state of this field.
@@ -145,7 +154,7 @@ impl Parser<'_, '_> {
         if self.take("+") {
             return self.expression(SIGN);
         }
-        if self.take("not ") || (!self.rest().starts_with("!=") && self.take("!")) {
+        if self.take("not") || (!self.rest().starts_with("!=") && self.take("!")) {
             return Ok(Node::Not(Box::new(self.expression(NOT)?)));
         }
         let rest = self.rest();
@@ -293,10 +302,6 @@ impl Parser<'_, '_> {
     }
 }
 
-fn is_comparison(node: &Node) -> bool {
-    matches!(node, Node::Binary(binary, _) if binary.is_comparison())
-}
-
 #[cfg(test)]
 mod tests {
     use arrow_array::Int64Array;
@@ -350,6 +355,10 @@ mod tests {
             ("a < 6 && b > 3 || a == 5", 1.0),
             ("a == Return to launch and b > 1", 1.0),
             ("a != return to launch", 0.0),
+            ("not(a < 6)or(b > 3)", 0.0),
+            ("(a < 6)and(not(b > 3))", 1.0),
+            ("(a < 1) == (b < 1)", 1.0),
+            ("(a < 6) != (b < 1)", 1.0),
             ("norm(3, 4)", 5.0),
             ("norm(q)", 1.0),
             ("max(a, b, 6)", 6.0),
@@ -368,6 +377,9 @@ mod tests {
         assert_eq!(error("a b"), "a b: an operator is missing before b");
         assert_eq!(error("a + d/e"), "no signal d/e");
         assert_eq!(error("1 < a < 3"), "1 < a < 3: join two comparisons with `and`");
+        assert_eq!(error("(1 < a) < 3 < b"), "(1 < a) < 3 < b: join two comparisons with `and`");
+        assert_eq!(error("nota < 3"), "no signal nota");
+        assert_eq!(error("a andb"), "a andb: an operator is missing before andb");
         assert!(error("q + 1").contains("it has 4 values"), "{}", error("q + 1"));
         assert!(error("roll(a)").contains("roll takes a quaternion"));
         assert!(error("sine(a)").contains("unknown function sine; there are abs, sqrt, sin"));
