@@ -206,9 +206,10 @@ impl Parser<'_, '_> {
                 (Some(_), Some(end)) => (&rest[1..end], end + 1),
                 _ => return Err(format!("{}: in takes a signal and a unit: in(speed, km/h)", self.text)),
             };
+            let written = unit.trim().to_owned();
             let unit = Unit::parse(unit).ok_or_else(|| format!("{}: unknown unit {unit}", self.text))?;
             self.skip(len);
-            return Ok(Node::In(Box::new(node), unit));
+            return Ok(Node::In(Box::new(node), unit, written));
         }
         let mut arguments = Vec::new();
         while !self.rest().starts_with(')') {
@@ -306,7 +307,7 @@ impl Parser<'_, '_> {
 mod tests {
     use arrow_array::Int64Array;
 
-    use super::super::expression::{Memory, Rows, measure};
+    use super::super::expression::{Memory, Rows};
     use super::*;
 
     /// Fields `a`, `b` (of units V and A), `a/c`, and `q` with four values.
@@ -388,11 +389,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_compared_has_a_field() {
+        for (text, field) in [
+            ("a < 50", 0),
+            ("50 < a", 0),
+            ("not (3 < b)", 1),
+            ("1 + 2 < b and a > 1", 1),
+            ("1 < 2 and b > 1", 1),
+            ("a < b", 0),
+        ] {
+            let (node, _) = parse(text, &mut Toy).unwrap();
+            assert_eq!(*node.compared(), Node::Field(field), "{text}");
+        }
+    }
+
+    #[test]
     fn units_are_checked() {
         let units = [Unit::parse("V"), Unit::parse("mA"), None, None, None, None, None];
         let unit = |text: &str| {
             let (node, _) = parse(text, &mut Toy).unwrap();
-            measure(&node, &units).map(|found| found.known().and_then(Unit::text))
+            node.unit(&units)
         };
         assert_eq!(unit("a*b").unwrap().as_deref(), Some("mW"));
         assert_eq!(unit("integral(a*in(b, A))").unwrap().as_deref(), Some("J"));
@@ -401,6 +417,10 @@ mod tests {
         assert_eq!(unit("a + 1").unwrap().as_deref(), Some("V"));
         assert_eq!(unit("a + x/c").unwrap().as_deref(), Some("V"));
         assert_eq!(unit("x/c * a").unwrap(), None);
+        assert_eq!(unit("in(x/c, km/h)").unwrap().as_deref(), Some("km/h"));
+        assert_eq!(unit("in(x/c,  km/min2 )").unwrap().as_deref(), Some("km/min²"));
+        assert_eq!(unit("in(x/c, deg)").unwrap().as_deref(), Some("°"));
+        assert_eq!(unit("2 * in(x/c, km/h)").unwrap(), None);
         let error = unit("a + b").unwrap_err();
         assert_eq!(error, "V + mA: the units differ; convert one with in(SIGNAL, UNIT)");
         assert!(unit("a < b").is_err() && unit("a < 3.4").is_ok());
