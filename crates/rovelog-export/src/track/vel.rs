@@ -31,7 +31,10 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         tally.rows += 1;
         let data = &fix.data;
         let quality = quality(data.quality.get());
-        if !fix.is_usable() || quality.is_some_and(|quality| quality.level() < options.min_fix.unwrap_or(2)) {
+        // An unknown quality reaches no minimum that the caller asks for.
+        let is_worse = quality
+            .map_or(options.min_fix.is_some(), |quality| quality.level() < options.min_fix.unwrap_or(3));
+        if !fix.is_usable() || is_worse {
             tally.without_fix += 1;
             continue;
         }
