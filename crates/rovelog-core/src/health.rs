@@ -10,7 +10,7 @@ use crate::text::count;
 use crate::{LogInfo, Topic, TopicId};
 
 /// The most different lengths of intervals that are counted of one topic; past it, they are rounded
-/// down to a power of two, a doubled one each time.
+/// down to a multiple of a power of two, a doubled one each time, but never to 0.
 const MOST_LENGTHS: usize = 1 << 16;
 
 /// The most gaps that are kept of one topic.
@@ -110,7 +110,8 @@ impl Pace {
         for (length, count) in self.usual.iter().filter(|usual| usual.1 > 0) {
             *lengths.entry(*length).or_default() += count;
         }
-        let lengths = lengths.into_iter().map(|(length, count)| (length << self.coarse, count));
+        // A length that was rounded down to nothing is above zero all the same.
+        let lengths = lengths.into_iter().map(|(length, count)| ((length << self.coarse).max(1), count));
         let mut lengths: Vec<_> = lengths.collect();
         lengths.sort_unstable();
         lengths
@@ -423,6 +424,20 @@ mod tests {
         );
         let period = found.period.unwrap();
         assert!((period - 1_100_000).abs() <= 8, "{period}");
+    }
+
+    #[test]
+    fn intervals_that_are_rounded_down_to_nothing_are_above_zero() {
+        let mut time = 0;
+        let mut pass = |length: i64| {
+            time += length;
+            time
+        };
+        let times = (2..66_002).flat_map(|length| [length, 1, 1, 1, 1, 1]).map(&mut pass).collect::<Vec<_>>();
+        let found = health(times, 0);
+        assert_eq!((found.period, found.shortest, found.steady), (Some(1), Some(1), true));
+        assert_eq!(found.nominal_hz(), Some(1e9));
+        assert!(found.gaps > 65_000 && found.missing > found.gaps, "{found:?}");
     }
 
     #[test]

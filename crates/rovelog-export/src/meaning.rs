@@ -12,6 +12,10 @@ const ROS: &[(&str, &str)] = &[
     ("position.", "m"),
 ];
 
+/// The same for types whose name starts with [`ACCEL`].
+const ROS_ACCEL: &[(&str, &str)] = &[("linear.", "m/s²"), ("angular.", "rad/s²")];
+const ACCEL: &str = "geometry_msgs/Accel";
+
 /// ROS: type, field, unit. Sources: the definitions of `sensor_msgs`.
 const ROS_FIELDS: &[(&str, &str, &str)] = &[
     ("sensor_msgs/LaserScan", "angle_", "rad"),
@@ -54,14 +58,16 @@ pub(crate) fn written(unit: &str) -> String {
 
 /// Returns the unit of a field that the log does not state.
 pub(crate) fn unit(log: &dyn LogReader, topic: &Topic, field: &str) -> Option<&'static str> {
-    if log.format().id != "rosbag" {
-        return None;
-    }
-    let of_type = ROS_FIELDS.iter().find(|(ty, start, _)| *ty == topic.type_name && field.starts_with(start));
+    (log.format().id == "rosbag").then(|| of_ros(&topic.type_name, field)).flatten()
+}
+
+fn of_ros(type_name: &str, field: &str) -> Option<&'static str> {
+    let of_type = ROS_FIELDS.iter().find(|(ty, start, _)| *ty == type_name && field.starts_with(start));
     of_type.map(|(_, _, unit)| *unit).or_else(|| {
         let standard = ["geometry_msgs/", "sensor_msgs/", "nav_msgs/"];
-        let standard = standard.iter().any(|package| topic.type_name.starts_with(package));
-        ROS.iter().find(|(part, _)| standard && field.contains(part)).map(|(_, unit)| *unit)
+        let standard = standard.iter().any(|package| type_name.starts_with(package));
+        let parts = if type_name.starts_with(ACCEL) { ROS_ACCEL } else { ROS };
+        parts.iter().find(|(part, _)| standard && field.contains(part)).map(|(_, unit)| *unit)
     })
 }
 
@@ -69,4 +75,23 @@ pub(crate) fn unit(log: &dyn LogReader, topic: &Topic, field: &str) -> Option<&'
 pub(crate) fn names(topic: &Topic, field: &str) -> ValueNames {
     let named = |schema: &Schema| schema.fields.iter().find(|known| *known.name == *field)?.names;
     topic.schema.as_deref().and_then(named).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_ros;
+
+    #[test]
+    fn accelerations_are_no_speeds() {
+        for (type_name, field, unit) in [
+            ("geometry_msgs/Accel", "linear.x", Some("m/s²")),
+            ("geometry_msgs/AccelWithCovarianceStamped", "accel.accel.angular.z", Some("rad/s²")),
+            ("geometry_msgs/TwistStamped", "twist.linear.x", Some("m/s")),
+            ("geometry_msgs/Twist", "angular.z", Some("rad/s")),
+            ("sensor_msgs/Imu", "linear_acceleration.x", Some("m/s²")),
+            ("own_msgs/Accel", "linear.x", None),
+        ] {
+            assert_eq!(of_ros(type_name, field), unit, "{type_name} {field}");
+        }
+    }
 }

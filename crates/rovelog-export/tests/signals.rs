@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
 use rovelog::{AnyLog, Select};
 use rovelog_export::signal::{
-    Base, JoinOptions, Method, Signals, derived_fields, join, measured_fields, numeric_fields,
+    Base, Extended, JoinOptions, Method, Signals, derived_fields, join, measured_fields, numeric_fields,
 };
 
 fn corpus(name: &str) -> AnyLog {
@@ -112,4 +112,37 @@ fn fields_that_cannot_be_read_are_an_error() {
         let error = fields(&*log, &other.topics()[0]).unwrap_err();
         assert!(error.to_string().contains("belongs to another log"), "{error}");
     }
+}
+
+/// Rows without a time are in tables, and are neither before nor after another row.
+#[test]
+fn a_row_without_a_time_adds_nothing() {
+    let log = corpus("ulog/timestamp-out-of-range.ulg");
+    let topic = &log.topics()[0];
+    let signals = Signals::new(&*log);
+    let column = |text: &str| {
+        let signal = [signals.one(text).unwrap()];
+        let select = Extended::reads(&signal, &Select::all());
+        let mut extended = Extended::new(&*log, topic, &signal, &select).unwrap();
+        let batches = log.own(topic).unwrap().columns(&select).unwrap();
+        let values = batches.flat_map(|batch| {
+            let batch = extended.extend(&batch.unwrap()).unwrap();
+            let last = batch.column(batch.num_columns() - 1).as_primitive::<Float64Type>();
+            last.iter().collect::<Vec<_>>()
+        });
+        values.map(|value| value.map(|value| (value * 1000.0).round() as i64)).collect::<Vec<_>>()
+    };
+    let (none, some) = (None, Some);
+    assert_eq!(
+        column("2*x"),
+        [0, 2000, 4000, 1000, 1000, 6000, 8000, 10000].map(some),
+        "of the row alone"
+    );
+    assert_eq!(
+        column("integral(x)"),
+        [some(0), some(5), some(20), none, none, some(45), some(80), some(125)]
+    );
+    let change = [none, some(1000), some(1000), none, none, some(1000), some(1000), some(1000)];
+    assert_eq!(column("difference(x)"), change);
+    assert_eq!(column("derivative(x)"), change.map(|change| change.map(|change| change * 100)));
 }

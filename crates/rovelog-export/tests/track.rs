@@ -365,3 +365,21 @@ fn damaged_logs_never_panic() {
     }
     assert!(tracks > 0, "{tracks} tracks, {defined} logs with definitions");
 }
+
+/// The log has fixes of the qualities 1, 2, 6 (dead reckoning), 4 and 99.
+#[test]
+fn a_fix_of_unknown_quality_reaches_no_minimum() {
+    let log = rovelog::open(root().join("corpus/vel/gps-quality.vel")).unwrap();
+    let seconds = |min_fix: Option<u8>| {
+        let mut options = TrackOptions::default();
+        (options.min_fix, options.all) = (min_fix, true);
+        let (track, tally) = track::of(&log, &options).unwrap();
+        let seconds = track.points().map(|point| point.time.nanos / 1_000_000_000).collect::<Vec<_>>();
+        assert_eq!(seconds.len() as u64 + tally.without_fix, tally.rows, "{tally:?}");
+        seconds
+    };
+    assert_eq!(seconds(None), [0, 1, 3, 4]);
+    assert_eq!(seconds(Some(2)), [0, 1, 2, 3]);
+    assert_eq!(seconds(Some(3)), [0, 1, 3]);
+    assert_eq!(seconds(Some(6)), [3]);
+}

@@ -15,7 +15,7 @@ use super::extras::{Carried, Extra, ExtraSchema, Extras};
 use super::foxglove::{self, NOWHERE, Pose, WellKnown};
 use super::options::McapOptions;
 use crate::cloud::{self, FIELDS, POINT};
-use crate::track::vel::place;
+use crate::track::vel::{course, place};
 use crate::{ExportError, Loss, TimeBase};
 
 /// Frame of the vehicle, and its parent frame.
@@ -185,8 +185,7 @@ impl<'a> Vel<'a> {
             altitude: finite(data.height.get()).unwrap_or(0.0),
             accuracy: None,
             frame: "gps",
-            // Below 1 m/s the course is not a heading.
-            heading: finite(data.course.get()).filter(|_| data.speed.get() >= 1.0).map(f64::to_radians),
+            heading: course(fix).map(|course| f64::from(course).to_radians()),
             metadata: &metadata,
         };
         foxglove::location_fix(at, &fix, &mut bytes);

@@ -130,10 +130,10 @@ impl Column {
             self.broken = true;
             return;
         }
-        if value < self.min.1 || self.min.1.is_nan() {
+        if value < self.min.1 || !self.min.1.is_finite() {
             self.min = here;
         }
-        if value > self.max.1 || self.max.1.is_nan() {
+        if value > self.max.1 || !self.max.1.is_finite() {
             self.max = here;
         }
     }
@@ -382,5 +382,17 @@ mod tests {
         let points = thin.points(0);
         assert_eq!((points[0], points[2]), ((0.0, 1.0), (1.0, 2.0)));
         assert!(points[1].1.is_nan() && points.len() == 3);
+    }
+
+    #[test]
+    fn an_infinite_value_hides_no_other() {
+        for first in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            let mut thin = Thin::new((0, 999), 1);
+            for (time, value) in [(0, first), (1, 90.0), (2, -90.0), (3, 1.0)] {
+                thin.push(time, value);
+            }
+            let points = thin.points(0);
+            assert!(points.contains(&(1e-9, 90.0)) && points.contains(&(2e-9, -90.0)), "{first} {points:?}");
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! Expressions of signals: their tree, their values, and their units.
 
+use arrow_array::Int64Array;
+
 use super::unit::Unit;
+use crate::meaning;
 
 /// Functions of the values of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,30 +171,56 @@ pub(super) enum Node {
     Not(Box<Node>),
     Binary(Binary, Box<[Node; 2]>),
     Call(Function, Vec<Node>),
-    /// A value in another unit: by what it is multiplied, and the unit.
-    In(Box<Node>, Unit),
+    /// A value in another unit: the unit, and as it was written.
+    In(Box<Node>, Unit, String),
     Series(Series, Box<Node>, usize),
 }
 
 impl Node {
-    /// Returns whether a value depends on rows before its own.
-    pub(super) fn has_memory(&self) -> bool {
+    fn parts(&self) -> &[Self] {
         match self {
-            Self::Number(_) | Self::Field(_) => false,
-            Self::Negative(node) | Self::Not(node) | Self::In(node, _) => node.has_memory(),
-            Self::Binary(_, both) => both.iter().any(Self::has_memory),
-            Self::Call(_, arguments) => arguments.iter().any(Self::has_memory),
-            Self::Series(..) => true,
+            Self::Number(_) | Self::Field(_) => &[],
+            Self::Negative(node) | Self::Not(node) | Self::In(node, ..) | Self::Series(_, node, _) => {
+                std::slice::from_ref(node)
+            }
+            Self::Binary(_, both) => &**both,
+            Self::Call(_, arguments) => arguments,
         }
     }
 
-    /// Returns what is compared first: the left side of the first comparison.
+    /// Returns whether a value depends on rows before its own.
+    pub(super) fn has_memory(&self) -> bool {
+        matches!(self, Self::Series(..)) || self.parts().iter().any(Self::has_memory)
+    }
+
+    fn has_field(&self) -> bool {
+        matches!(self, Self::Field(_)) || self.parts().iter().any(Self::has_field)
+    }
+
+    /// Returns what is compared first: the left side of the first comparison; the right one where the
+    /// left one has no field, as in `50 < x`.
     pub(super) fn compared(&self) -> &Self {
         match self {
-            Self::Binary(binary, both) if binary.is_truth() => both[0].compared(),
+            Self::Binary(binary, both) if binary.is_truth() => {
+                both[usize::from(!both[0].has_field())].compared()
+            }
             Self::Not(node) => node.compared(),
             other => other,
         }
+    }
+
+    /// Returns the unit of the values as text; `fields` are the units of its fields. A unit without a
+    /// name is as it was written.
+    ///
+    /// # Errors
+    /// Returns the errors of [`measure`].
+    pub(super) fn unit(&self, fields: &[Option<Unit>]) -> Result<Option<String>, String> {
+        let named = measure(self, fields)?.known().and_then(Unit::text);
+        let written = || match self {
+            Self::In(.., written) => Some(meaning::written(written)),
+            _ => None,
+        };
+        Ok(named.or_else(written).filter(|unit| !unit.is_empty()))
     }
 }
 
@@ -204,7 +233,7 @@ pub(super) struct Memory {
 
 /// Rows of an expression's fields.
 pub(super) struct Rows<'a> {
-    pub(super) times: &'a [i64],
+    pub(super) times: &'a Int64Array,
     /// The values of each field.
     pub(super) fields: &'a [Vec<f64>],
     /// Factors of conversions, in the order of the tree.
@@ -219,7 +248,7 @@ impl Rows<'_> {
             Node::Field(field) => self.fields[*field].clone(),
             Node::Negative(node) => map(self.values(node, memory), |value| -value),
             Node::Not(node) => map(self.values(node, memory), |value| f64::from(u8::from(!is_true(value)))),
-            Node::In(node, unit) => {
+            Node::In(node, unit, _) => {
                 let from = measure(node, self.units).ok().and_then(Measure::known).unwrap_or(*unit);
                 let factor = from.factor_to(*unit);
                 map(self.values(node, memory), |value| value * factor)
@@ -243,11 +272,11 @@ impl Rows<'_> {
             Node::Series(series, node, number) => {
                 let values = self.values(node, memory);
                 let memory = &mut memory[*number];
-                self.times
-                    .iter()
-                    .zip(values)
-                    .map(|(time, value)| step(*series, *time, value, memory))
-                    .collect()
+                // A row without a time is neither before nor after another one.
+                let value = |(time, value): (Option<i64>, f64)| {
+                    time.map_or(f64::NAN, |time| step(*series, time, value, memory))
+                };
+                self.times.iter().zip(values).map(value).collect()
             }
         }
     }
@@ -370,7 +399,7 @@ pub(super) fn measure(node: &Node, fields: &[Option<Unit>]) -> Result<Measure, S
             of(node)?;
             Measure::Literal
         }
-        Node::In(node, unit) => match of(node)? {
+        Node::In(node, unit, _) => match of(node)? {
             Measure::Known(from) if !from.is_alike(*unit) => {
                 let (from, to) = (Measure::Known(from).write(), Measure::Known(*unit).write());
                 return Err(format!("{from} cannot be converted to {to}"));

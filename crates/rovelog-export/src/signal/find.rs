@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use rovelog::{Error, LogReader, Select, Topic};
 
 use super::derived::derived;
-use super::expression::{Measure, Node, measure};
+use super::expression::Node;
 use super::near::near;
 use super::parse::{Scope, parse};
 use super::pattern::{Pattern, around, is_match};
@@ -91,8 +91,8 @@ impl Signal {
     /// Returns what a condition compares first, as a signal.
     pub(super) fn compared(&self) -> Self {
         let node = self.node.compared().clone();
-        let unit = measure(&node, &self.units()).ok().and_then(Measure::known).and_then(Unit::text);
-        Self { node, unit: unit.filter(|unit| !unit.is_empty()), ..self.clone() }
+        let unit = node.unit(&self.units()).ok().flatten();
+        Self { node, unit, ..self.clone() }
     }
 
     pub(super) fn units(&self) -> Vec<Option<Unit>> {
@@ -214,8 +214,7 @@ impl<'a> Signals<'a> {
             return Err(NoSignal::new(format!("{text} names no signal"), "name a field: V1 * 2"));
         }
         let units: Vec<_> = operands.iter().map(|operand| operand.unit).collect();
-        let unit = measure(&node, &units).map_err(|error| NoSignal::new(format!("{text}: {error}"), ""))?;
-        let unit = unit.known().and_then(Unit::text).filter(|unit| !unit.is_empty());
+        let unit = node.unit(&units).map_err(|error| NoSignal::new(format!("{text}: {error}"), ""))?;
         Ok(Signal { name: text.to_owned(), unit, node, operands, memories })
     }
 

@@ -31,9 +31,9 @@ pub(super) struct Parser<'a, 's> {
 /// Binary operators by their sign, and how strongly they bind; longer signs first.
 const OPERATORS: &[(&str, Binary, u8)] = &[
     ("||", Binary::Or, 1),
-    ("or ", Binary::Or, 1),
+    ("or", Binary::Or, 1),
     ("&&", Binary::And, 2),
-    ("and ", Binary::And, 2),
+    ("and", Binary::And, 2),
     ("<=", Binary::LessEqual, 4),
     (">=", Binary::GreaterEqual, 4),
     ("==", Binary::Equal, 4),
@@ -71,6 +71,12 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || "_./[]~:#".contains(c)
 }
 
+/// Returns whether a text starts with a sign, or with a word that is no part of a longer name.
+fn starts_with(text: &str, sign: &str) -> bool {
+    let is_whole = |after: &str| !sign.ends_with(char::is_alphabetic) || !after.starts_with(is_name);
+    text.strip_prefix(sign).is_some_and(is_whole)
+}
+
 impl Parser<'_, '_> {
     fn rest(&self) -> &str {
         self.text[self.at..].trim_start()
@@ -81,7 +87,7 @@ impl Parser<'_, '_> {
     }
 
     fn take(&mut self, sign: &str) -> bool {
-        let found = self.rest().starts_with(sign);
+        let found = starts_with(self.rest(), sign);
         if found {
             self.skip(sign.len());
         }
@@ -94,6 +100,8 @@ impl Parser<'_, '_> {
             return Err(format!("{}: more than {DEPTH} brackets", self.text));
         }
         let mut left = self.operand()?;
+        // What is in brackets is an operand.
+        let mut is_comparison = false;
         while let Some((sign, binary, binds)) = self.operator().filter(|(_, _, binds)| *binds >= binding) {
             self.skip(sign.len());
             let state = match (&left, binary) {
@@ -106,9 +114,10 @@ impl Parser<'_, '_> {
                 Some(state) => state,
                 None => self.expression(next)?,
             };
-            if binary.is_comparison() && is_comparison(&left) {
+            if binary.is_comparison() && is_comparison {
                 return Err(format!("{}: join two comparisons with `and`", self.text));
             }
+            is_comparison = binary.is_comparison();
             left = Node::Binary(binary, Box::new([left, right]));
         }
         self.depth -= 1;
@@ -116,7 +125,7 @@ impl Parser<'_, '_> {
     }
 
     fn operator(&self) -> Option<(&'static str, Binary, u8)> {
-        OPERATORS.iter().copied().find(|(sign, ..)| self.rest().starts_with(sign))
+        OPERATORS.iter().copied().find(|(sign, ..)| starts_with(self.rest(), sign))
     }
 
     /// Reads the name of a state of this field.
@@ -145,7 +154,7 @@ impl Parser<'_, '_> {
         if self.take("+") {
             return self.expression(SIGN);
         }
-        if self.take("not ") || (!self.rest().starts_with("!=") && self.take("!")) {
+        if self.take("not") || (!self.rest().starts_with("!=") && self.take("!")) {
             return Ok(Node::Not(Box::new(self.expression(NOT)?)));
         }
         let rest = self.rest();
@@ -197,9 +206,10 @@ impl Parser<'_, '_> {
                 (Some(_), Some(end)) => (&rest[1..end], end + 1),
                 _ => return Err(format!("{}: in takes a signal and a unit: in(speed, km/h)", self.text)),
             };
+            let written = unit.trim().to_owned();
             let unit = Unit::parse(unit).ok_or_else(|| format!("{}: unknown unit {unit}", self.text))?;
             self.skip(len);
-            return Ok(Node::In(Box::new(node), unit));
+            return Ok(Node::In(Box::new(node), unit, written));
         }
         let mut arguments = Vec::new();
         while !self.rest().starts_with(')') {
@@ -293,13 +303,11 @@ impl Parser<'_, '_> {
     }
 }
 
-fn is_comparison(node: &Node) -> bool {
-    matches!(node, Node::Binary(binary, _) if binary.is_comparison())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::expression::{Memory, Rows, measure};
+    use arrow_array::Int64Array;
+
+    use super::super::expression::{Memory, Rows};
     use super::*;
 
     /// Fields `a`, `b` (of units V and A), `a/c`, and `q` with four values.
@@ -325,7 +333,7 @@ mod tests {
         let (node, series) = parse(text, &mut Toy).unwrap_or_else(|error| panic!("{error}"));
         let half = 0.5_f64.sqrt();
         let fields = [5.0, 2.0, 7.0, half, 0.0, 0.0, half].map(|value| vec![value]);
-        let rows = Rows { times: &[0], fields: &fields, units: &[None; 7] };
+        let rows = Rows { times: &Int64Array::from(vec![0]), fields: &fields, units: &[None; 7] };
         rows.values(&node, &mut vec![Memory::default(); series])[0]
     }
 
@@ -348,6 +356,10 @@ mod tests {
             ("a < 6 && b > 3 || a == 5", 1.0),
             ("a == Return to launch and b > 1", 1.0),
             ("a != return to launch", 0.0),
+            ("not(a < 6)or(b > 3)", 0.0),
+            ("(a < 6)and(not(b > 3))", 1.0),
+            ("(a < 1) == (b < 1)", 1.0),
+            ("(a < 6) != (b < 1)", 1.0),
             ("norm(3, 4)", 5.0),
             ("norm(q)", 1.0),
             ("max(a, b, 6)", 6.0),
@@ -366,6 +378,9 @@ mod tests {
         assert_eq!(error("a b"), "a b: an operator is missing before b");
         assert_eq!(error("a + d/e"), "no signal d/e");
         assert_eq!(error("1 < a < 3"), "1 < a < 3: join two comparisons with `and`");
+        assert_eq!(error("(1 < a) < 3 < b"), "(1 < a) < 3 < b: join two comparisons with `and`");
+        assert_eq!(error("nota < 3"), "no signal nota");
+        assert_eq!(error("a andb"), "a andb: an operator is missing before andb");
         assert!(error("q + 1").contains("it has 4 values"), "{}", error("q + 1"));
         assert!(error("roll(a)").contains("roll takes a quaternion"));
         assert!(error("sine(a)").contains("unknown function sine; there are abs, sqrt, sin"));
@@ -374,11 +389,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_compared_has_a_field() {
+        for (text, field) in [
+            ("a < 50", 0),
+            ("50 < a", 0),
+            ("not (3 < b)", 1),
+            ("1 + 2 < b and a > 1", 1),
+            ("1 < 2 and b > 1", 1),
+            ("a < b", 0),
+        ] {
+            let (node, _) = parse(text, &mut Toy).unwrap();
+            assert_eq!(*node.compared(), Node::Field(field), "{text}");
+        }
+    }
+
+    #[test]
     fn units_are_checked() {
         let units = [Unit::parse("V"), Unit::parse("mA"), None, None, None, None, None];
         let unit = |text: &str| {
             let (node, _) = parse(text, &mut Toy).unwrap();
-            measure(&node, &units).map(|found| found.known().and_then(Unit::text))
+            node.unit(&units)
         };
         assert_eq!(unit("a*b").unwrap().as_deref(), Some("mW"));
         assert_eq!(unit("integral(a*in(b, A))").unwrap().as_deref(), Some("J"));
@@ -387,6 +417,10 @@ mod tests {
         assert_eq!(unit("a + 1").unwrap().as_deref(), Some("V"));
         assert_eq!(unit("a + x/c").unwrap().as_deref(), Some("V"));
         assert_eq!(unit("x/c * a").unwrap(), None);
+        assert_eq!(unit("in(x/c, km/h)").unwrap().as_deref(), Some("km/h"));
+        assert_eq!(unit("in(x/c,  km/min2 )").unwrap().as_deref(), Some("km/min²"));
+        assert_eq!(unit("in(x/c, deg)").unwrap().as_deref(), Some("°"));
+        assert_eq!(unit("2 * in(x/c, km/h)").unwrap(), None);
         let error = unit("a + b").unwrap_err();
         assert_eq!(error, "V + mA: the units differ; convert one with in(SIGNAL, UNIT)");
         assert!(unit("a < b").is_err() && unit("a < 3.4").is_ok());

@@ -47,7 +47,7 @@ impl Program {
             return fields.pop().unwrap_or_default();
         }
         let times = batch.column(0).as_primitive::<Int64Type>();
-        let rows = Rows { times: times.values(), fields: &fields, units: &self.units };
+        let rows = Rows { times, fields: &fields, units: &self.units };
         rows.values(&self.signal.node, &mut self.memory)
     }
 }

@@ -54,9 +54,12 @@ impl Statistics {
         (self.count > 0).then_some(self.mean)
     }
 
-    /// Returns the standard deviation of all values (divided by their number); `None` without values.
+    /// Returns the standard deviation of all values (divided by their number); NaN if one of them, or
+    /// a square, is infinite; `None` without values.
     pub fn std(&self) -> Option<f64> {
-        (self.count > 0).then(|| (self.squares / self.count as f64).max(0.0).sqrt())
+        let variance = self.squares / self.count as f64;
+        // Not `max`, for which NaN is no number.
+        (self.count > 0).then(|| if variance < 0.0 { 0.0 } else { variance.sqrt() })
     }
 
     /// Returns the length of the longest run of one value, if nine of ten of the other records
@@ -66,5 +69,25 @@ impl Statistics {
         let is_float = matches!(self.min, Some(Number::Float(_)));
         let changes = others >= STUCK && self.changes * 10 >= others * 9;
         (is_float && changes && self.longest_run >= STUCK).then_some(self.longest_run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deviation_of_infinite_values_is_not_zero() {
+        let std = |values: &[f64]| {
+            let mut statistics = Statistics::default();
+            values.iter().for_each(|value| statistics.push(Number::Float(*value)));
+            statistics.std()
+        };
+        assert_eq!(std(&[]), None);
+        assert_eq!(std(&[1.0, 3.0]), Some(1.0));
+        assert_eq!(std(&[0.1; 3]), Some(0.0));
+        for values in [&[1.0, f64::INFINITY, 2.0][..], &[1e308, -1e308, 1e308], &[f64::INFINITY]] {
+            assert!(std(values).is_some_and(f64::is_nan), "{values:?}");
+        }
     }
 }

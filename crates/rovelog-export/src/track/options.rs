@@ -6,7 +6,8 @@
 pub struct TrackOptions {
     /// Names of the topics; empty for the best ones with positions.
     pub topics: Vec<String>,
-    /// Minimum fix, as a number of dimensions or of PX4's `fix_type`; `None` for three dimensions.
+    /// Minimum fix, as a number of dimensions or of PX4's `fix_type`; `None` for three dimensions, or a
+    /// fix of unknown quality in a VEL log.
     pub min_fix: Option<u8>,
     /// True to keep points that are closer than 0.1 s.
     pub all: bool,

@@ -31,7 +31,10 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         tally.rows += 1;
         let data = &fix.data;
         let quality = quality(data.quality.get());
-        if !fix.is_usable() || quality.is_some_and(|quality| quality.level() < options.min_fix.unwrap_or(2)) {
+        // An unknown quality reaches no minimum that the caller asks for.
+        let is_worse = quality
+            .map_or(options.min_fix.is_some(), |quality| quality.level() < options.min_fix.unwrap_or(3));
+        if !fix.is_usable() || is_worse {
             tally.without_fix += 1;
             continue;
         }
@@ -49,8 +52,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         point.satellites = u8::try_from(data.satellites.get()).ok();
         point.hdop = finite(data.hdop.get());
         point.speed = finite(data.speed.get()).map(|speed| speed / 3.6);
-        // Below 1 m/s the course is noise.
-        point.course = finite(data.course.get()).filter(|_| data.speed.get() >= 1.0);
+        point.course = course(fix);
         line.push(point);
     }
     let (line, close) = line.finish();
@@ -67,6 +69,12 @@ pub(crate) fn place(fix: &VelFix, unit: AngleUnit) -> Option<(f64, f64)> {
     let (latitude, longitude) =
         (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
     (fix.is_usable() && is_on_earth(latitude, longitude)).then_some((latitude, longitude))
+}
+
+/// Returns the course in degrees; `None` below 1 km/h, where it is noise.
+pub(crate) fn course(fix: &VelFix) -> Option<f32> {
+    let course = fix.data.course.get();
+    (course.is_finite() && fix.data.speed.get() >= 1.0).then_some(course)
 }
 
 /// Converts NMEA's fix quality; a receiver that reports one has a height too.

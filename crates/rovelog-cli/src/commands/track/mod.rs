@@ -22,6 +22,8 @@ vehicle_gps_position, vehicle_gnss, sensor_gps, sensor_gnss, vehicle_global_posi
 without a fix is an error (exit code 1); no empty file is written. Several logs make several files, in \
 a folder; with -f csv, one table.
 
+VEL logs: fixes whose quality is an unknown number are kept without --min-fix only.
+
 Examples:
   rovelog track flight.ulg -o flight.kml       for Google Earth
   rovelog track flight.ulg -o flight.gpx
