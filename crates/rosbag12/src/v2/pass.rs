@@ -208,6 +208,7 @@ impl Way {
             touched.push(*connection);
         }
         let mut taken = 0;
+        let mut span = (i64::MAX, i64::MIN);
         let mut agrees = loaded.ending == Ending::Whole;
         let data = loaded.data(reader);
         let hints = Hints::new(&chunk.index, &reader.bytes, chunk.extent.claimed());
@@ -230,6 +231,7 @@ impl Way {
             let met = Met { at, payload_at, end, origin, connection, seq: *seq, time: time.nanos() };
             *seq += 1;
             taken += 1;
+            span = (span.0.min(met.time), span.1.max(met.time));
             sink(met);
             true
         };
@@ -259,7 +261,8 @@ impl Way {
                 .counts
                 .iter()
                 .all(|(connection, before, count)| seqs[*connection as usize] == before + count);
-            if !(agrees && counted && taken == chunk.messages) {
+            let is_span = chunk.span.is_none_or(|known| known == span);
+            if !(agrees && counted && is_span && taken == chunk.messages) {
                 reader.suspect();
             }
         }
