@@ -1,7 +1,7 @@
 //! One way through chunks of a bag, in any order of them: each is unpacked once, and its records
 //! are met in their order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rovelog_core::scan::{Scan as _, Window};
@@ -300,12 +300,14 @@ impl BagReader {
         }) {}
     }
 
-    /// Returns where in its records the messages of a chunk begin, ascending.
-    pub(crate) fn offsets_of(&self, number: usize) -> Vec<u32> {
-        let mut found = Vec::new();
-        if let Some(loaded) = self.loader(vec![number]).load(&self.scanner.chunked().chunks) {
-            let at = |met: &Met| u32::try_from(met.at).unwrap_or(u32::MAX);
-            Way::default().visit(self, &loaded, |met| found.push(at(&met)));
+    /// Returns how many messages of a chunk there are by the number of their connection and time.
+    pub(crate) fn messages_of(&self, number: usize) -> HashMap<(u32, i64), u64> {
+        let mut found = HashMap::new();
+        let state = self.scanner.chunked();
+        if let Some(loaded) = self.loader(vec![number]).load(&state.chunks) {
+            Way::default().visit(self, &loaded, |met| {
+                *found.entry((state.origins[met.origin as usize].id, met.time)).or_default() += 1;
+            });
         }
         found
     }
