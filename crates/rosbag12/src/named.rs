@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use rovelog_core::scan::Window;
 
-use crate::validate::{Found, Probe, Search, probe};
+use crate::sections::Section;
+use crate::validate::{Found, Probe, Search, are_damaged, probe};
 use crate::wire::{Data, Header, IndexEntry};
 
 /// The first entry of a topic: its place and the stamp of the message that it means.
@@ -32,16 +33,18 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Reads the index that the section at `offset` has at `index_pos`, counted from there; empty
-    /// where its records do not fill the file to its end.
-    pub(crate) fn of(window: Window<'_>, offset: u64, index_pos: Option<u64>) -> Self {
-        Self::read(window, offset, index_pos).unwrap_or_default()
+    /// Reads the index of a section; empty where its records do not fill the file to its end, or
+    /// name places that are none: reading would jump over the messages whose places are damaged.
+    pub(crate) fn of(window: Window<'_>, section: &Section) -> Self {
+        Self::read(window, section).unwrap_or_default()
     }
 
-    fn read(window: Window<'_>, offset: u64, index_pos: Option<u64>) -> Option<Self> {
-        let mut at = index_pos.filter(|pos| *pos > 0)?.checked_add(offset)?;
-        let mut named = Self { places: vec![at], ..Self::default() };
-        let end = window.end();
+    fn read(window: Window<'_>, section: &Section) -> Option<Self> {
+        let offset = section.offset;
+        let start = section.index_pos.filter(|pos| *pos > 0)?.checked_add(offset)?;
+        let mut named = Self { places: vec![start], ..Self::default() };
+        let (mut at, end) = (start, window.end());
+        let is_outside = |place: u64| place < section.first_record || place > start;
         while at < end {
             let Ok(Probe::Good(Found { header, data_at, end: behind, .. })) = probe(window, at) else {
                 return None;
@@ -49,9 +52,11 @@ impl Named {
             let Header::Index(index) = header else { return None };
             let entries = IndexEntry::all_of(window.slice(data_at, behind).ok().flatten()?);
             let place = |pos: u64| offset.saturating_add(pos);
-            named
-                .places
-                .extend(entries.iter().map(|entry| place(entry.pos.get())).filter(|place| *place < end));
+            let places = entries.iter().map(|entry| place(entry.pos.get()));
+            if are_damaged(places.clone(), is_outside) {
+                return None;
+            }
+            named.places.extend(places.filter(|place| *place < end));
             if let Some(entry) = entries.first() {
                 let first =
                     First { place: place(entry.pos.get()), sec: entry.sec.get(), nsec: entry.nsec.get() };

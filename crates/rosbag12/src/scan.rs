@@ -519,7 +519,7 @@ impl Scanner {
         }
         let section = self.sections.last_mut()?;
         if section.named.is_none() {
-            section.named = Some(Box::new(Named::of(window, section.offset, section.index_pos)));
+            section.named = Some(Box::new(Named::of(window, section)));
         }
         section.named.as_mut()?.next(window, start)
     }

@@ -165,6 +165,17 @@ fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     Ok(may_be && found.unknown <= FIELDS_SEARCHED && follows(window, found.end)?)
 }
 
+/// No message of a bag is shorter.
+const SHORTEST: u64 = 32;
+
+/// Returns whether the places that an index names for a topic, in its order, are damaged: two in a
+/// row are nearer to each other than any message is long, or none is in its chunk or bag.
+pub(crate) fn are_damaged(places: impl Iterator<Item = u64>, is_outside: impl Fn(u64) -> bool) -> bool {
+    let mut before = None;
+    let mut two = places.filter_map(|place| Some((before.replace(place)?, place)));
+    two.any(|(one, other)| is_outside(one) && is_outside(other) || one.abs_diff(other) < SHORTEST)
+}
+
 /// Returns where the records of a bag go on inside the data of a record at `from..end`, part of
 /// which is lost: the first place from which valid records lead beyond `end`. A message may hold
 /// whole records too, but those end where it ends.

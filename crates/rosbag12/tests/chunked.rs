@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rosbag12::wire::RecordHead;
-use rosbag12::{BagError, BagOptions, BagReader};
+use rosbag12::{BagError, BagOptions, BagReader, IndexState};
 use rovelog_core::{Bytes, LogReader, Record, Select};
 use rovelog_testing::{hex, read_json, real};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
-use support::{same, stamp};
+use support::{LOGS, same, stamp};
 
 /// The bags with their expected results.
 fn bags() -> Vec<(PathBuf, Bytes, Json)> {
@@ -273,4 +273,30 @@ fn every_prefix_holds_its_whole_messages() {
         let lost: u64 = bag.ledger().iter().map(|(_, range)| range.end - range.start).sum();
         assert_eq!(lost, len as u64);
     }
+}
+
+/// The times that the index has for a chunk decide whether a window reads it.
+#[test]
+fn wrong_times_in_the_index_hide_no_messages() {
+    let open = |bytes: &Bytes| BagReader::new(bytes.clone(), &options(true)).unwrap();
+    let bag = open(&LOGS.case("v2.0+chunk-info-times-wrong").bytes);
+    assert_eq!(bag.sections()[0].index, IndexState::Differs);
+    let times: Vec<_> = bag.records_in_file_order().map(|record| record.time.unwrap().nanos).collect();
+    for time in times {
+        let mut window = Select::all();
+        (window.start, window.end) = (Some(time), Some(time + 1));
+        assert_eq!(bag.records(&window).count(), 1);
+    }
+
+    // Chunk info and index data agree; the first message has another time.
+    let log = LOGS.case("v2.0+several-chunks");
+    let at = usize::try_from(open(&log.bytes).records_in_file_order().next().unwrap().offset).unwrap();
+    let field = log.bytes[at..].windows(5).position(|bytes| bytes == b"time=").unwrap();
+    let mut bytes = log.bytes.to_vec();
+    bytes[at + field + 5] ^= 0x40;
+    let bag = open(&bytes.into());
+    let differs = || bag.diagnostics().counts().contains_key("W-BAG-106");
+    assert!(bag.sections()[0].index == IndexState::Believed && !differs());
+    assert_eq!(bag.records(&Select::all()).count(), 8);
+    assert!(differs());
 }

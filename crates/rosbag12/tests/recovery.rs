@@ -5,7 +5,7 @@ mod support;
 use std::io::Cursor;
 
 use rosbag12::v2::Compression;
-use rosbag12::{BagOptions, BagReader, BagWriter, IndexState, Part};
+use rosbag12::{BagOptions, BagReader, BagWriter, IndexState, Part, Version};
 use rovelog_core::{LogReader, RecoverOptions, Recovery};
 use support::{LOGS, open, readable};
 
@@ -75,6 +75,23 @@ fn what_is_lost_is_named() {
     assert!(matches!(bag.ledger().last(), Some((Part::Tail, _))));
     let bag = open(&LOGS.case("damaged-zeros").bytes);
     assert_eq!(bag.ledger().iter().filter(|(part, _)| *part == Part::Lost).count(), 1);
+}
+
+/// The messages that the index data of chunks name and that are gone are counted and named alike,
+/// also where all behind a missing byte have other places than are named.
+#[test]
+fn messages_gone_from_chunks_are_counted_and_named_alike() {
+    for (log, bag) in readable().filter(|(_, bag)| bag.version() == Version::V2_0) {
+        let (_, recovery) = recover(&bag);
+        let gone = rovelog_testing::detail(&recovery.details, "lost_messages").map(rovelog_testing::json_of);
+        let named = gone.map_or(0, |gone| gone.as_array().unwrap().len() as u64);
+        // Damaged index data name nothing.
+        let unnamed = u64::from(log.name == "v2.0+byte-missing-in-a-chunk+index-damaged");
+        assert_eq!(named + unnamed, recovery.missing_records, "{}", log.name);
+    }
+    let (_, recovery) = recover(&open(&LOGS.case("v2.0+byte-missing-in-a-chunk").bytes));
+    let gone = rovelog_testing::detail(&recovery.details, "lost_messages").map(rovelog_testing::json_of);
+    assert_eq!(gone.unwrap()[0]["t_ns"], "1262304000400000000");
 }
 
 /// Returns a closed bag of four messages of one topic, a second apart.

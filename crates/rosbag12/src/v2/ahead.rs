@@ -8,7 +8,7 @@ use std::thread;
 use rovelog_core::Bytes;
 
 use super::buffer::{Buffer, Ending};
-use super::unpack::{Compression, unpack};
+use super::unpack::{Compression, unpack_chunk};
 
 /// Threads that unpack, where there are as many.
 const THREADS: usize = 2;
@@ -53,7 +53,7 @@ impl Shared {
         let Job { data, compression, limit } = self.jobs[job].clone();
         let buffer = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut buffer = Buffer { bytes: buffer.unwrap_or_default(), len: 0 };
-        let (ending, used) = unpack(compression, &self.file[data], limit, &mut buffer);
+        let (ending, used) = unpack_chunk(compression, &self.file[data], limit, &mut buffer);
         Unpacked { ending, used, len: buffer.len, block: Arc::new(buffer.bytes) }
     }
 }

@@ -144,9 +144,9 @@ impl Scanner {
     }
 
     /// Reads the index of the bag alone, if it agrees with itself: records of the index section
-    /// fill the file to its end, the bag header counts them right, and chunks with their index data
-    /// fill it up to there. Nothing is unpacked, and of index data the first and last entry is
-    /// read.
+    /// fill the file to its end, the bag header counts them right, chunks with their index data
+    /// fill it up to there, and chunk infos have the counts and times of these. Nothing is unpacked,
+    /// and of index data the first and last entry is read.
     /// Chunks that were not read are taken as their chunk info says.
     pub(crate) fn read_index(&mut self, bytes: &Bytes, unread: &Unread) -> Option<()> {
         self.v2 = Some(Box::new(State { is_by_index: true, ..State::default() }));
@@ -237,6 +237,7 @@ impl Scanner {
         let (length, headless) = (Length::Stored, false);
         self.begin_chunk(Extent { at, data_at, end, compression, data_len, size, length, headless });
         let mut entries: Vec<(u32, u64)> = Vec::new();
+        let mut span: Option<(i64, i64)> = None;
         let mut next = end;
         while let Ok(Probe::Good(found)) = probe(window, next) {
             let Header::IndexData(_) = found.header else { break };
@@ -249,12 +250,16 @@ impl Scanner {
                 return None;
             }
             entries.push((range.conn, record.count.get().into()));
-            self.count_index(range, data, at)?;
+            let (first, last) = self.count_index(range, data, at)?;
+            span = Some(span.map_or((first, last), |(min, max)| (min.min(first), max.max(last))));
             next = found.end();
         }
         entries.sort_unstable();
         let state = self.v2.as_deref_mut()?;
-        if state.infos[*state.infos_at.get(&(0, at))?].counts != entries {
+        let info = &state.infos[*state.infos_at.get(&(0, at))?];
+        // The times decide which chunks are read, and in which order.
+        let is_span = span.is_none_or(|span| span == (info.start.nanos(), info.end.nanos()));
+        if info.counts != entries || !is_span {
             return None;
         }
         state.chunks[number].unpacked = size.into();
@@ -289,8 +294,8 @@ impl Scanner {
         Some(())
     }
 
-    /// Counts the messages that index data name, by their first and last entry.
-    fn count_index(&mut self, range: IndexRange, data: &[u8], at: u64) -> Option<()> {
+    /// Counts the messages that index data name, by their first and last entry: their times.
+    fn count_index(&mut self, range: IndexRange, data: &[u8], at: u64) -> Option<(i64, i64)> {
         let known: &mut State = self.v2.as_deref_mut()?;
         let origin = &known.origins[known.ids[0].get(range.conn)? as usize];
         let entries = IndexEntry::all_of(data);
@@ -310,7 +315,7 @@ impl Scanner {
             let time = entry.time.nanos();
             stats.min_above_0 = Some(stats.min_above_0.map_or(time, |min| min.min(time)));
         }
-        Some(())
+        Some((first, last))
     }
 }
 

@@ -9,7 +9,7 @@ use rovelog_core::scan::{NeedMore, Window};
 use super::heads::{Message, Template};
 use super::probe::{Found, Probe, follows, probe, starts};
 use super::state::IndexRange;
-use super::wire::{Header, IndexEntry};
+use super::wire::Header;
 use crate::tables::usize_of;
 use crate::validate::Search;
 
@@ -47,13 +47,6 @@ pub(crate) struct Hint {
     pub(crate) conn: u32,
 }
 
-/// A place beyond so many times the bytes of a chunk is none; a nearer one may be of a chunk that had
-/// more bytes, or of another one.
-const BEYOND: u64 = 16;
-
-/// No message of a bag is shorter.
-const SHORTEST: u32 = 32;
-
 /// What the index data of a chunk name, read where damage asks for it.
 #[derive(Debug, Default)]
 pub(crate) struct Hints<'a> {
@@ -75,16 +68,8 @@ impl<'a> Hints<'a> {
         self.read.get_or_init(|| {
             let mut hints = Vec::new();
             for range in self.ranges {
-                let entries = IndexEntry::all_of(&self.file[usize_of(range.data_at)..usize_of(range.end)]);
-                // Behind a byte that is missing or was added, all entries are bytes of two.
-                let is_beyond = |place: u32| u64::from(place) / BEYOND >= self.len;
-                let is_damaged = |two: &[IndexEntry]| {
-                    let [one, other] = [0, 1].map(|number| two[number].offset.get());
-                    is_beyond(one) && is_beyond(other) || one.abs_diff(other) < SHORTEST
-                };
-                if !entries.windows(2).any(is_damaged) {
-                    hints.extend(entries.iter().map(|e| Hint { offset: e.offset.get(), conn: range.conn }));
-                }
+                let entries = range.entries(self.file, self.len).iter();
+                hints.extend(entries.map(|e| Hint { offset: e.offset.get(), conn: range.conn }));
             }
             hints.sort_unstable();
             hints

@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use rovelog_core::scan::{Scan as _, Window};
-use rovelog_core::{Bytes, Rule, ranges, text};
+use rovelog_core::{Bytes, Diagnostics, Rule, ranges, text};
 
 use super::buffer::Ending;
 use super::inner::Hints;
 use super::pass::Loader;
 use super::probe::{Found, Probe, probe};
 use super::scan::{Extent, Length, Step, TopScan};
-use super::state::{Declaration, Header as BagHeader, IndexRange, Info, State};
+use super::state::{Chunk, Declaration, Header as BagHeader, IndexRange, Info, State};
 use super::unpack::Compression;
 use super::wire::{ChunkInfo, ConnectionCount, Header, IndexEntry, VER};
 use crate::diagnostics as rules;
@@ -304,36 +304,18 @@ impl Scanner {
         let chunk = &self.v2.as_deref().expect("a bag of V2.0").chunks[number];
         let extent = chunk.extent;
         let (at, end) = (extent.at, extent.end);
-        let head = at..extent.data_at.max(at + 1);
         let diagnostics = &mut self.diagnostics;
-        if extent.headless {
-            diagnostics.push(&rules::CHUNK_HEADLESS, at..at + 1, || {
-                format!("{} in no chunk: its header is lost", text::count(chunk.messages, "message"))
-            });
-        }
-        match extent.length {
-            Length::Unterminated => diagnostics.push(&rules::CHUNK_OPEN, head.clone(), || {
-                format!(
-                    "a chunk that was never closed: {} up to its end",
-                    text::count(end - extent.data_at, "byte")
-                )
-            }),
-            Length::Found if !extent.headless => diagnostics.push(&rules::CHUNK_LENGTH, head.clone(), || {
-                format!("the header says {} bytes where {} follow", extent.data_len, end - extent.data_at)
-            }),
-            _ => {}
-        }
+        note_length(chunk, diagnostics);
+        let behind = (extent.data_at + used as u64).min(end);
         let from = match chunk.ending {
-            Ending::Cut | Ending::Broken | Ending::Limit if chunk.messages > 0 => {
-                (extent.data_at + used as u64).min(end)
-            }
+            Ending::Cut | Ending::Broken | Ending::Limit if chunk.messages > 0 => behind,
             _ => extent.data_at,
         };
         let is_plain = extent.compression == Some(Compression::None);
         match chunk.ending {
             Ending::Whole => {
                 if u64::from(extent.size) != chunk.unpacked && extent.length == Length::Stored {
-                    diagnostics.push(&rules::CHUNK_SIZE, head, || {
+                    diagnostics.push(&rules::CHUNK_SIZE, head_of(&extent), || {
                         format!(
                             "the header says {} bytes unpacked where there are {}",
                             extent.size, chunk.unpacked
@@ -341,9 +323,18 @@ impl Scanner {
                     });
                 }
             }
-            Ending::Checksum => diagnostics.push(&rules::CHUNK_CHECKSUM, end..end, || {
-                format!("the chunk at byte {at} fails its checksum: its messages may be wrong")
-            }),
+            Ending::Checksum => {
+                diagnostics.push(&rules::CHUNK_CHECKSUM, end..end, || {
+                    format!("the chunk at byte {at} fails its checksum: its messages may be wrong")
+                });
+                if behind < end {
+                    diagnostics.push(&rules::CHUNK_DAMAGED, behind..end, || {
+                        let bytes = text::count(end - behind, "byte");
+                        format!("the chunk at byte {at} has {bytes} behind its compressed data")
+                    });
+                    lost.push(behind..end);
+                }
+            }
             Ending::Cut if is_plain => {
                 if chunk.lost.is_empty() {
                     diagnostics.push(&rules::CUT, end..end, || {
@@ -377,6 +368,31 @@ impl Scanner {
         } else if !chunk.lost.is_empty() {
             lost.push(end..end);
         }
+    }
+}
+
+/// Returns where the header of a chunk is; never empty.
+fn head_of(extent: &Extent) -> Range<u64> {
+    extent.at..extent.data_at.max(extent.at + 1)
+}
+
+/// What is remarkable about how the length of a chunk was found.
+fn note_length(chunk: &Chunk, diagnostics: &mut Diagnostics) {
+    let (extent, head) = (chunk.extent, head_of(&chunk.extent));
+    let len = extent.end - extent.data_at;
+    if extent.headless {
+        diagnostics.push(&rules::CHUNK_HEADLESS, extent.at..extent.at + 1, || {
+            format!("{} in no chunk: its header is lost", text::count(chunk.messages, "message"))
+        });
+    }
+    match extent.length {
+        Length::Unterminated => diagnostics.push(&rules::CHUNK_OPEN, head, || {
+            format!("a chunk that was never closed: {} up to its end", text::count(len, "byte"))
+        }),
+        Length::Found if !extent.headless => diagnostics.push(&rules::CHUNK_LENGTH, head, || {
+            format!("the header says {} bytes where {} follow", extent.data_len, len)
+        }),
+        _ => {}
     }
 }
 

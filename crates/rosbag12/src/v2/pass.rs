@@ -1,7 +1,7 @@
 //! One way through chunks of a bag, in any order of them: each is unpacked once, and its records
 //! are met in their order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rovelog_core::scan::{Scan as _, Window};
@@ -208,6 +208,7 @@ impl Way {
             touched.push(*connection);
         }
         let mut taken = 0;
+        let mut span = (i64::MAX, i64::MIN);
         let mut agrees = loaded.ending == Ending::Whole;
         let data = loaded.data(reader);
         let hints = Hints::new(&chunk.index, &reader.bytes, chunk.extent.claimed());
@@ -230,6 +231,7 @@ impl Way {
             let met = Met { at, payload_at, end, origin, connection, seq: *seq, time: time.nanos() };
             *seq += 1;
             taken += 1;
+            span = (span.0.min(met.time), span.1.max(met.time));
             sink(met);
             true
         };
@@ -259,7 +261,8 @@ impl Way {
                 .counts
                 .iter()
                 .all(|(connection, before, count)| seqs[*connection as usize] == before + count);
-            if !(agrees && counted && taken == chunk.messages) {
+            let is_span = chunk.span.is_none_or(|known| known == span);
+            if !(agrees && counted && is_span && taken == chunk.messages) {
                 reader.suspect();
             }
         }
@@ -297,12 +300,14 @@ impl BagReader {
         }) {}
     }
 
-    /// Returns where in its records the messages of a chunk begin, ascending.
-    pub(crate) fn offsets_of(&self, number: usize) -> Vec<u32> {
-        let mut found = Vec::new();
-        if let Some(loaded) = self.loader(vec![number]).load(&self.scanner.chunked().chunks) {
-            let at = |met: &Met| u32::try_from(met.at).unwrap_or(u32::MAX);
-            Way::default().visit(self, &loaded, |met| found.push(at(&met)));
+    /// Returns how many messages of a chunk there are by the number of their connection and time.
+    pub(crate) fn messages_of(&self, number: usize) -> HashMap<(u32, i64), u64> {
+        let mut found = HashMap::new();
+        let state = self.scanner.chunked();
+        if let Some(loaded) = self.loader(vec![number]).load(&state.chunks) {
+            Way::default().visit(self, &loaded, |met| {
+                *found.entry((state.origins[met.origin as usize].id, met.time)).or_default() += 1;
+            });
         }
         found
     }

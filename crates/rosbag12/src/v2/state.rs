@@ -11,8 +11,8 @@ use super::buffer::Ending;
 use super::scan::{Extent, Length};
 use super::unpack::Compression;
 use super::wire::{ConnectionHeader, IndexEntry, Stamp};
-use crate::tables::Tally;
-use crate::tables::{Publisher, usize_of};
+use crate::tables::{Publisher, Tally, usize_of};
+use crate::validate::are_damaged;
 
 /// Numbers of connections for which there is a place in a list; others go into a map.
 const DENSE: usize = 1 << 16;
@@ -91,6 +91,21 @@ pub(crate) struct IndexRange {
     pub(crate) end: u64,
 }
 
+/// A place beyond so many times the bytes of a chunk is none; a nearer one may be of a chunk that had
+/// more bytes, or of another one.
+const BEYOND: u64 = 16;
+
+impl IndexRange {
+    /// Returns the entries, for a chunk whose records have or had `len` bytes; none where they are
+    /// damaged.
+    pub(crate) fn entries<'a>(&self, file: &'a [u8], len: u64) -> &'a [IndexEntry] {
+        let entries = IndexEntry::all_of(&file[usize_of(self.data_at)..usize_of(self.end)]);
+        let places = entries.iter().map(|entry| entry.offset.get().into());
+        // Behind a byte that is missing or was added, all entries are bytes of two.
+        if are_damaged(places, |place| place / BEYOND >= len) { &[] } else { entries }
+    }
+}
+
 /// How the index agrees with a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agrees {
@@ -161,12 +176,12 @@ impl Chunk {
         }
     }
 
-    /// Returns the entries of its index data, each with the number of its connection.
+    /// Returns the entries of its index data that are not damaged, each with the number of its connection.
     pub(crate) fn entries<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = (u32, &'a IndexEntry)> {
-        self.index.iter().flat_map(|range| {
-            let entries = IndexEntry::all_of(&file[usize_of(range.data_at)..usize_of(range.end)]);
-            entries.iter().map(|entry| (range.conn, entry))
-        })
+        let len = self.unpacked.max(self.extent.claimed().into());
+        self.index
+            .iter()
+            .flat_map(move |range| range.entries(file, len).iter().map(|entry| (range.conn, entry)))
     }
 
     /// Returns its data in the file.

@@ -11,7 +11,7 @@ use super::inner::{Hints, Item};
 use super::learn::Learned;
 use super::scan::{Step, TopScan};
 use super::state::State;
-use super::unpack::{Compression, limit, unpack};
+use super::unpack::{Compression, limit, unpack_chunk};
 use crate::error::BagError;
 use crate::scan::Scanner;
 
@@ -122,7 +122,7 @@ impl Streamed {
             Some(compression) => {
                 let ending;
                 (ending, open.used) =
-                    unpack(compression, data, limit(extent.size, self.cap), &mut self.buffer);
+                    unpack_chunk(compression, data, limit(extent.size, self.cap), &mut self.buffer);
                 open.len = self.buffer.len;
                 ending
             }

@@ -62,6 +62,20 @@ pub(crate) fn unpack(
     }
 }
 
+/// Unpacks the data of a chunk, which are streams and nothing else. What is behind the last one is
+/// damaged, or no part of the chunk.
+pub(crate) fn unpack_chunk(
+    compression: Compression,
+    data: &[u8],
+    limit: usize,
+    buffer: &mut Buffer,
+) -> (Ending, usize) {
+    match unpack(compression, data, limit, buffer) {
+        (Ending::Whole, used) if used < data.len() => (Ending::Broken, used),
+        other => other,
+    }
+}
+
 /// Streams of bzip2.
 #[cfg(feature = "compressed")]
 mod bz2 {

@@ -37,6 +37,9 @@ cases! {
         bag.lose("gap", headless(fourth())).entries("/chatter", |entries| entries.push((stamp(3), gone)))
             .talk(&chatter(), 4..7).close_differing()
     };
+    "damaged+index-damaged" [D5] "zeros in the index, where it names the messages behind the damage" =>
+        recorded(0..3).lose("gap", headless(fourth())).talk(&chatter(), 4..7)
+            .entries("/chatter", |entries| entries[3..5].fill(((0, 0), 0))).close_differing();
     "damaged+bag-in-a-message" [D5] "records inside of a lost message are none of this bag" => {
         let (topic, inner) = (blob("uint8[] data\n"), inner_bag());
         let bag = Bag::recorder().define(&topic).message(&topic, stamp(0), values![&inner[..]]);

@@ -52,6 +52,14 @@ cases! {
             let at = data.len() / 2;
             data[at] ^= 4;
         }).state("damaged: error", None).keep(0, "chunk_damaged", 0));
+    "v2.0+bz2-streams+damaged" [K21] "the second of two streams does not start as one" => {
+        let whole = bz2(&talk(3..5).bytes);
+        let at = whole.len();
+        let mut bad = bz2(&talk(5..6).bytes);
+        bad[0] ^= 1;
+        unreadable(talk(3..6).stored("bz2", |_| lay![whole, bad]).state("damaged: error", None)
+            .keep(2, "chunk_damaged", at))
+    };
     "v2.0+no-encryptor" [K13] "an encryptor that encrypts nothing" =>
         Bag::starting(VERSION_LINE, 20, &[("encryptor", b"rosbag/NoEncryptor")]).put(talk(0..3).plain()).close();
     "v2.0+encrypted" [K13] "chunks and connections are ciphertext" => encrypted();
