@@ -74,7 +74,8 @@ fn no_part_of_the_input_is_the_output() {
 #[test]
 fn no_file_named_in_an_option_is_the_output() {
     let place = Place::new("vel", &["velodyne-hdl64-s2.vel", "own-type.vel"]);
-    let laser = |id: i32| format!("<item><px><id_>{id}</id_><vertCorrection_>{id}</vertCorrection_></px></item>");
+    let laser =
+        |id: i32| format!("<item><px><id_>{id}</id_><vertCorrection_>{id}</vertCorrection_></px></item>");
     let calibration = format!("<DB><points_>{}</points_></DB>", (0..64).map(laser).collect::<String>());
     let types = "message CompassM 100\n  float heading deg\n";
     fs::write(place.path("db.xml"), &calibration).unwrap();

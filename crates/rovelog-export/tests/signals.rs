@@ -133,11 +133,7 @@ fn a_row_without_a_time_adds_nothing() {
         values.map(|value| value.map(|value| (value * 1000.0).round() as i64)).collect::<Vec<_>>()
     };
     let (none, some) = (None, Some);
-    assert_eq!(
-        column("2*x"),
-        [0, 2000, 4000, 1000, 1000, 6000, 8000, 10000].map(some),
-        "of the row alone"
-    );
+    assert_eq!(column("2*x"), [0, 2000, 4000, 1000, 1000, 6000, 8000, 10000].map(some), "of the row alone");
     assert_eq!(
         column("integral(x)"),
         [some(0), some(5), some(20), none, none, some(45), some(80), some(125)]

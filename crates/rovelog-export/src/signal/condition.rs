@@ -71,7 +71,9 @@ impl Condition {
 
     /// Returns whether a text may be a condition, and no name of a file.
     pub fn is_meant(text: &str) -> bool {
-        text.contains(['<', '>', '=', '!']) || text.contains(" changes") || ["not ", "not("].iter().any(|word| text.starts_with(word))
+        text.contains(['<', '>', '=', '!'])
+            || text.contains(" changes")
+            || ["not ", "not("].iter().any(|word| text.starts_with(word))
     }
 
     /// Returns the condition as it was given.
