@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use rovelog_core::scan::Window;
 
-use crate::sections::Section;
 use crate::validate::{Found, Probe, Search, are_damaged, probe};
 use crate::wire::{Data, Header, IndexEntry};
 
@@ -33,18 +32,19 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// Reads the index of a section; empty where its records do not fill the file to its end, or
-    /// name places that are none: reading would jump over the messages whose places are damaged.
-    pub(crate) fn of(window: Window<'_>, section: &Section) -> Self {
-        Self::read(window, section).unwrap_or_default()
+    /// Reads the index that the section at `offset`, whose records start at `first_record`, has at
+    /// `index_pos`, counted from `offset`. It is empty where its records do not fill the file to its
+    /// end, or name places that are none: reading would jump over the messages whose places are
+    /// damaged.
+    pub(crate) fn of(window: Window<'_>, offset: u64, first_record: u64, index_pos: Option<u64>) -> Self {
+        Self::read(window, offset, first_record, index_pos).unwrap_or_default()
     }
 
-    fn read(window: Window<'_>, section: &Section) -> Option<Self> {
-        let offset = section.offset;
-        let start = section.index_pos.filter(|pos| *pos > 0)?.checked_add(offset)?;
+    fn read(window: Window<'_>, offset: u64, first_record: u64, index_pos: Option<u64>) -> Option<Self> {
+        let start = index_pos.filter(|pos| *pos > 0)?.checked_add(offset)?;
         let mut named = Self { places: vec![start], ..Self::default() };
         let (mut at, end) = (start, window.end());
-        let is_outside = |place: u64| place < section.first_record || place > start;
+        let is_outside = |place: u64| place < first_record || place > start;
         while at < end {
             let Ok(Probe::Good(Found { header, data_at, end: behind, .. })) = probe(window, at) else {
                 return None;

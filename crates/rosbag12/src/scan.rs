@@ -519,7 +519,8 @@ impl Scanner {
         }
         let section = self.sections.last_mut()?;
         if section.named.is_none() {
-            section.named = Some(Box::new(Named::of(window, section)));
+            let named = Named::of(window, section.offset, section.first_record, section.index_pos);
+            section.named = Some(Box::new(named));
         }
         section.named.as_mut()?.next(window, start)
     }
