@@ -92,7 +92,7 @@ impl Signal {
     pub(super) fn compared(&self) -> Self {
         let node = self.node.compared().clone();
         let unit = node.unit(&self.units()).ok().flatten();
-        Self { node, unit, ..self.clone() }
+        Self { unit, node, ..self.clone() }
     }
 
     pub(super) fn units(&self) -> Vec<Option<Unit>> {
