@@ -130,7 +130,8 @@ fn a_row_without_a_time_adds_nothing() {
             let last = batch.column(batch.num_columns() - 1).as_primitive::<Float64Type>();
             last.iter().collect::<Vec<_>>()
         });
-        values.map(|value| value.map(|value| (value * 1000.0).round() as i64)).collect::<Vec<_>>()
+        let thousandths = |value: f64| format!("{:.0}", value * 1000.0).parse::<i64>().unwrap();
+        values.map(|value| value.map(thousandths)).collect::<Vec<_>>()
     };
     let (none, some) = (None, Some);
     assert_eq!(column("2*x"), [0, 2000, 4000, 1000, 1000, 6000, 8000, 10000].map(some), "of the row alone");
