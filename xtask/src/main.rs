@@ -49,7 +49,7 @@ const TASKS: &[Task] = &[
     (
         "bench",
         bench::command,
-        "compare the speed with other readers, in one run: bench ulog|rld|rosbag|vel|export|python [LOG]",
+        "compare the speed with other readers, in one run: bench ulog|rld|rosbag|vel|export|export-own|flat|python [LOG]",
     ),
     ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
     (
@@ -63,7 +63,7 @@ const TASKS: &[Task] = &[
     (
         "oracle",
         oracle::command,
-        "compare with other readers over real logs and the corpus: oracle ulog|rld|rosbag|vel|export|recovered|survivors, or run their tests: suites, or the pages of docs/tools: tools",
+        "compare with other readers over real logs and the corpus: oracle ulog|rld|rosbag|vel|export|health|plots|ask|recovered|survivors, or run their tests: suites, or the pages of docs/tools: tools",
     ),
     (
         "damage",

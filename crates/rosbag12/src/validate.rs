@@ -169,7 +169,7 @@ fn starts(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
 const SHORTEST: u64 = 32;
 
 /// Returns whether the places that an index names for a topic, in its order, are damaged: two in a
-/// row are nearer to each other than any message is long, or none is in its chunk or bag.
+/// row are nearer to each other than any message is long, or both are outside of their chunk or bag.
 pub(crate) fn are_damaged(places: impl Iterator<Item = u64>, is_outside: impl Fn(u64) -> bool) -> bool {
     let mut before = None;
     let mut two = places.filter_map(|place| Some((before.replace(place)?, place)));

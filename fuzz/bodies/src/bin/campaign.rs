@@ -90,8 +90,11 @@ fn survival(subjects: &[Subject], seeds: u64, keep: Option<&Path>) {
     }
 }
 
-/// Returns a share in percent, never rounded up to 100.
+/// Returns a share in percent, never rounded up to 100; `-` of nothing.
 fn share(found: u64, must: u64) -> String {
+    if must == 0 {
+        return "-".to_owned();
+    }
     if found == must {
         return "100".to_owned();
     }
