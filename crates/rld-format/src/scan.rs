@@ -50,7 +50,7 @@ pub(crate) fn validated_part(bytes: &[u8], first: &Validated) -> Result<Validate
     if first.header.channels != own.header.channels && own.plausible {
         return Err("other channels");
     }
-    Ok(own)
+    Ok(own.with_rows_of(first))
 }
 
 impl RldReader {
@@ -212,7 +212,7 @@ impl Opening {
         let base = self.size;
         let len = bytes.len() as u64;
         let notes = own.as_ref().map_or(&self.validated.notes, |own| &own.notes).clone();
-        let mut own = own.unwrap_or_else(|| self.validated.clone());
+        let own = own.unwrap_or_else(|| self.validated.clone());
         if own.header.channels == self.validated.header.channels {
             for (rule, range, text) in &notes {
                 self.note(number, base, rule, range.clone(), text);
@@ -222,7 +222,6 @@ impl Opening {
             let at = own.header.size() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
             let text = "its channel table is invalid".to_owned();
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
-            own.layout.clone_from(&self.validated.layout);
         }
         let first = self.rows;
         let part = Part { bytes, base, header: own.header.clone(), row: first, rows: 0, left_out: 0 };

@@ -183,6 +183,17 @@ fn stops_at_2_gib(version: &Version, len: u64, block: u64) -> bool {
 }
 
 impl Validated {
+    /// Returns this part of a log with the rows of its first file: all parts are read with one
+    /// table, and what decides on the extra word (D28) can be cut or damaged in a part.
+    pub(crate) fn with_rows_of(mut self, first: &Self) -> Self {
+        if self.layout.as_ref().map(|own| own.words) != first.layout.as_ref().map(|layout| layout.words) {
+            self.notes.retain(|(rule, ..)| *rule != &rules::EXTRA_WORD);
+        }
+        let header = self.header.size();
+        self.layout = first.layout.clone().map(|layout| Layout { header, ..layout });
+        self
+    }
+
     /// Returns the layout of a file whose header counts full blocks only, so that others can
     /// follow.
     pub(crate) fn counted(&self) -> Option<&Layout> {

@@ -148,6 +148,31 @@ fn blocks_that_no_header_counts_are_recovered_from_every_part() {
     assert_eq!(values(&open(&out.into())), (0..240).collect::<Vec<i64>>());
 }
 
+/// Whether rows have an extra word is decided in the first file: a cut part may be too short to tell.
+#[test]
+fn a_cut_part_has_the_rows_of_the_first_file() {
+    let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
+    let mut header = LogSpec { block_rows: 20, channels, ..LogSpec::new(1000) }.header().expect("valid");
+    set_counts(&mut header, 10 * ROWS).expect("counts");
+    let layout = Layout::of(&header, header.size(), true).expect("rows");
+    let mut first = header.to_bytes();
+    for block in 0..10 {
+        let after = i128::from(block) * BLOCK;
+        first
+            .extend_from_slice(BlockTimes::new(START + after, 987_000 + after).expect("in range").as_bytes());
+        for row in block * ROWS..(block + 1) * ROWS {
+            encode_row(&layout, &[0], &[row.cast_signed()], &mut first).expect("it fits");
+        }
+    }
+    let cut = usize::try_from(layout.block_at(1)).expect("small") - 1;
+    let log = join(&[first.clone(), first[..cut].to_vec()], &ReadOptions::default()).expect("parts");
+    let read = |row| log.row(row).and_then(|row| row.raw(0)).expect("a value");
+    let found: Vec<_> = (0..log.rows()).map(read).collect();
+    assert_eq!(found, (0..200).chain(0..19).collect::<Vec<i64>>());
+    let lost = log.info().lost.ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+    assert_eq!(lost, layout.row as u64 - 1);
+}
+
 /// What was left out of a log, as `recover` says it too.
 #[test]
 fn recovery_of_parts_reports_what_it_left_out_and_repaired() {
