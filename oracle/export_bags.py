@@ -37,10 +37,12 @@ INTENDED = {
     ("with_rosbags", "payload-surplus"): "AnyReaderError: ROS1 message size mismatch",
     ("with_rosbags", "v2.0+payload-short"): "AnyReaderError: Could not deserialize",
     ("with_rosbags", "v2.0+payload-surplus"): "AnyReaderError: ROS1 message size mismatch",
+    ("with_rosbags", "v2.0+payload-surplus+compressed"): "AnyReaderError: ROS1 message size mismatch",
     ("with_debian", "payload-count-hostile"): "a message of /a",
     ("with_debian", "payload-short"): "a message of /a",
     ("with_debian", "payload-short+count"): "DeserializationError",
     ("with_debian", "v2.0+payload-short"): "DeserializationError",
+    ("with_debian", "v2.0+payload-surplus+compressed"): "a message of /chatter",
     # Constants of ROS 1 that its parser does not know.
     ("with_rosbags", "grammar_zoo"): "AnyReaderError: Could not parse",
     # The nanoseconds of a duration have a sign in ROS 1.

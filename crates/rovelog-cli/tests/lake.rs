@@ -233,10 +233,28 @@ fn files_without_a_row_in_logs_are_not_in_the_lake() {
     let report = checked(&lake);
     assert_ne!(report["unnamed"], Json::Array(vec![]), "{report}");
     fs::remove_dir(&obstacle).expect("ours");
+    // Files of other programs stay, also behind a link.
+    let (outside, month) = (place.lake("outside"), lake.join("month=2020-01"));
+    let foreign = [outside.join("a.parquet"), lake.join("mine.parquet"), month.join("part-0.parquet")];
+    for file in &foreign {
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, "PAR1").expect("a file");
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&outside, lake.join("link")).expect("a link");
     let cleaned = Command::new(ROVELOG).args(["lake", "clean"]).arg(&lake).output().expect("it starts");
     assert!(String::from_utf8_lossy(&cleaned.stdout).starts_with("removed "), "{}", text(&cleaned));
-    assert_eq!(checked(&lake)["unnamed"], Json::Array(vec![]));
+    let report = checked(&lake);
+    assert_eq!(report["unnamed"], Json::Array(vec![]), "{report}");
+    assert_eq!(report["problems"].as_array().map(Vec::len), Some(2), "{report}");
     place.add(&lake, &[]);
+    assert!(foreign.iter().all(|file| file.exists()));
+    for file in &foreign[1..] {
+        fs::remove_file(file).expect("ours");
+    }
+    fs::remove_dir(&month).expect("empty");
+    #[cfg(unix)]
+    fs::remove_file(lake.join("link")).expect("ours");
     assert_same(&lake, &whole);
 }
 

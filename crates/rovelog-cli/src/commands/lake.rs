@@ -47,7 +47,7 @@ struct CheckArgs {
 
 const CLEAN: &str = "\
 A run that was killed leaves files that the table _logs does not name. `rovelog ingest` removes \
-them, too.
+them, too. Files of other programs are never removed.
 
 Examples:
   rovelog lake clean lake/";

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde::Serialize;
 
 use super::layout::{Lake, Lock, files_below};
 use super::logs::{Named, from_parquet};
+use super::tables::is_name;
 use crate::ScaleError;
 
 /// What a lake has.
@@ -24,7 +25,8 @@ pub struct Checked {
     pub rows: u64,
     /// Bytes of the files in tables.
     pub bytes: u64,
-    /// What is wrong: a file that is missing, or differs from what `_logs` says.
+    /// What is wrong: a file that is missing, differs from what `_logs` says, or is of another
+    /// program.
     pub problems: Vec<String>,
     /// Files that `_logs` does not name: of a run that was killed, or is running.
     pub unnamed: Vec<String>,
@@ -61,7 +63,12 @@ pub fn check(lake: &Lake) -> Result<Checked, ScaleError> {
             Err(error) => checked.problems.push(format!("{path}: {error}")),
         }
     }
-    checked.unnamed = unnamed(lake, &named)?.iter().map(|path| path.display().to_string()).collect();
+    let (own, foreign) = unnamed(lake, &named)?;
+    checked.unnamed = own.iter().map(|path| path.display().to_string()).collect();
+    let foreign = foreign.iter();
+    checked.problems.extend(
+        foreign.map(|path| format!("{}: of another program; readers of the table read it", path.display())),
+    );
     Ok(checked)
 }
 
@@ -74,11 +81,11 @@ pub fn clean(lake: &Lake, wait: impl FnOnce()) -> Result<Vec<PathBuf>, ScaleErro
     remove_unnamed(lake, &lock)
 }
 
-/// Removes what no file in `_logs` names. No other program writes: what is not named is of a run that
-/// was killed.
+/// Removes what no file in `_logs` names. No other run writes: what is not named is of a run that was
+/// killed. Files that are not named as ours are never removed.
 pub(crate) fn remove_unnamed(lake: &Lake, _: &Lock) -> Result<Vec<PathBuf>, ScaleError> {
     let named = named(lake, &mut |_, _, _| {})?;
-    let unnamed = unnamed(lake, &named)?;
+    let (unnamed, _) = unnamed(lake, &named)?;
     for path in &unnamed {
         fs::remove_file(path).map_err(ScaleError::lake(path))?;
     }
@@ -105,8 +112,8 @@ fn named(lake: &Lake, visit: Visit<'_>) -> Result<BTreeMap<String, Named>, Scale
 }
 
 /// Returns the Parquet files in tables and in staging, and parts of files in `_logs`, that are not
-/// named.
-fn unnamed(lake: &Lake, named: &BTreeMap<String, Named>) -> Result<Vec<PathBuf>, ScaleError> {
+/// named: our own, and those of other programs.
+fn unnamed(lake: &Lake, named: &BTreeMap<String, Named>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ScaleError> {
     let mut found = files_below(lake.root(), "parquet")?;
     let logs = lake.logs();
     // Checkpoints of a Delta log are Parquet files, too.
@@ -116,11 +123,17 @@ fn unnamed(lake: &Lake, named: &BTreeMap<String, Named>) -> Result<Vec<PathBuf>,
         let name = inside.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/");
         !of_delta && !path.starts_with(&logs) && !named.contains_key(&name)
     });
-    found.extend(files_below(&logs, "part")?);
-    Ok(found)
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let is_own = |path: &PathBuf| {
+        let in_month = path.parent().and_then(name).is_some_and(|folder| folder.starts_with("month="));
+        path.starts_with(lake.staging()) || in_month && name(path).is_some_and(|name| is_name(&name))
+    };
+    let (mut own, foreign): (Vec<_>, Vec<_>) = found.into_iter().partition(is_own);
+    own.extend(files_below(&logs, "part")?);
+    Ok((own, foreign))
 }
 
-fn rows_of(path: &std::path::Path) -> Result<(u64, u64), String> {
+fn rows_of(path: &Path) -> Result<(u64, u64), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let bytes = file.metadata().map_err(|error| error.to_string())?.len();
     let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;

@@ -111,6 +111,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Scal
 }
 
 /// Returns the files below a folder that end with an extension, sorted; none without the folder.
+/// Links to folders are not followed: they can lead out of the lake.
 pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, ScaleError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -121,8 +122,9 @@ pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>
             Err(error) => return Err(ScaleError::lake(&folder)(error)),
         };
         for entry in entries {
-            let path = entry.map_err(ScaleError::lake(&folder))?.path();
-            if path.is_dir() {
+            let entry = entry.map_err(ScaleError::lake(&folder))?;
+            let path = entry.path();
+            if entry.file_type().map_err(ScaleError::lake(&path))?.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|found| found == extension) {
                 found.push(path);

@@ -57,6 +57,16 @@ impl Staged {
     }
 }
 
+/// Returns whether a file is named as [`Staged::name`] does.
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some((pack, columns)) = name.strip_suffix(".parquet").and_then(|stem| stem.split_once('-')) else {
+        return false;
+    };
+    let (pack, part) = pack.split_once('.').unwrap_or((pack, "1"));
+    is_hash(pack) && is_hash(columns) && part.parse::<usize>().is_ok()
+}
+
 /// Format, topic, month, and the columns.
 type Key = (String, String, String, Vec<(String, String)>);
 
