@@ -324,7 +324,8 @@ impl Definitions {
             let topic = &self.topics[shape.series as usize];
             let same_name = topic.type_name == type_name && known.multi_id == multi_id;
             known.unsubscribed = !same_name && known.unsubscribed;
-            if same_name && known.format == self.formats.text(type_name).cloned() {
+            let same_format = known.format.as_ref() == self.formats.text(type_name);
+            if same_name && same_format && self.formats.still_gives(type_name, &known.layout, &self.limits) {
                 notes.push(&rules::SUBSCRIPTION_REPEATED, range, || {
                     format!("{} is subscribed again under id {msg_id}", topic.name)
                 });

@@ -18,10 +18,12 @@ pub enum UlogError {
         len: u64,
     },
     /// Incompatible flag bits are set that this reader does not know: the log must be refused.
-    #[error("incompatible flag {bits} set at byte 27: the log needs a newer reader")]
+    #[error("incompatible flag {bits} set at byte {at}: the log needs a newer reader")]
     IncompatibleFlags {
         /// The bits by name: `byte 0 bit 1`.
         bits: String,
+        /// The offset of the first of them.
+        at: u64,
     },
     /// An encrypted log, or the file with its key.
     #[error("an encrypted ULog {what}, not a plain one")]
@@ -175,8 +177,8 @@ impl UlogError {
             Self::HeaderCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from its source"))
             }
-            Self::IncompatibleFlags { .. } => {
-                (ErrorKind::Unsupported, Some(27), Some("update rovelog, or report the log to its authors"))
+            Self::IncompatibleFlags { at, .. } => {
+                (ErrorKind::Unsupported, Some(*at), Some("update rovelog, or report the log to its authors"))
             }
             Self::Encrypted { .. } => {
                 (ErrorKind::Unsupported, Some(0), Some("decrypt it with the private key of its owner"))

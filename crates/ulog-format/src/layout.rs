@@ -12,7 +12,7 @@ use crate::px4::fields::{self, Release};
 use crate::schema::{Basic, FormatText, TypeName, is_padding};
 use crate::wire::{DataHead, Info};
 
-/// The largest row: a message's payload less the id. Section 12 of docs/formats/ulog.md.
+/// The largest row: a message's payload less the id. Section 6 of docs/formats/ulog.md.
 const MAX_ROW: u64 = u16::MAX as u64 - size_of::<DataHead>() as u64;
 
 /// A format's record, and what only ULog knows of it.
@@ -138,11 +138,10 @@ impl Formats {
 
     /// Takes an information message: PX4 writes what it is before its formats.
     pub(crate) fn learn(&mut self, info: Info<'_>) {
-        let name = info.key.rsplit(|byte| *byte == b' ').next();
-        match (name, info.value) {
-            (Some(b"sys_name"), value) => self.px4 = value == b"PX4",
+        match (info.parse_key().map(|key| key.name), info.value) {
+            (Some("sys_name"), value) => self.px4 = value == b"PX4",
             // 0xAABBCCTT: "Predefined information messages"
-            (Some(b"ver_sw_release"), [_, _, minor, major]) => self.release = Some((*major, *minor)),
+            (Some("ver_sw_release"), [_, _, minor, major]) => self.release = Some((*major, *minor)),
             _ => {}
         }
     }
@@ -166,6 +165,30 @@ impl Formats {
             self.failed.insert(name.to_owned(), why.clone());
         }
         layout
+    }
+
+    /// Returns whether a subscription of format `name` would have the layout that an earlier one
+    /// has: types inside may have been redefined since.
+    pub(crate) fn still_gives(
+        &mut self,
+        name: &str,
+        earlier: &Result<Arc<Layout>, Undecodable>,
+        limits: &Limits,
+    ) -> bool {
+        match (earlier, self.layout(name, limits)) {
+            (Ok(earlier), Ok(now)) if Arc::ptr_eq(earlier, &now) => true,
+            (Ok(earlier), Ok(now)) => {
+                // Comparing takes as many steps as there are leaves.
+                let paid = self.budget.checked_sub(now.leaves);
+                self.budget = paid.unwrap_or(0);
+                let same = paid.is_some() && *earlier == now;
+                if same {
+                    self.layouts.insert(name.to_owned(), Arc::clone(earlier));
+                }
+                same
+            }
+            (earlier, now) => earlier.is_err() && now.is_err(),
+        }
     }
 
     /// Returns the layout of format `name`, where it was asked for before and nothing has changed
@@ -235,6 +258,7 @@ struct Builder {
     leaves: u64,
     height: usize,
     timestamp: Option<TimeField>,
+    /// The names given, each with the number that the last field of that name has.
     names: HashMap<String, usize>,
 }
 
@@ -331,17 +355,17 @@ impl Builder {
 
     /// A field name used twice: the second is `x#2`.
     fn unique(&mut self, name: &str) -> String {
-        let uses = self.names.entry(name.to_owned()).or_default();
-        *uses += 1;
-        let mut uses = *uses;
-        if uses == 1 {
+        let Some(last) = self.names.get(name) else {
+            self.names.insert(name.to_owned(), 1);
             return name.to_owned();
-        }
+        };
+        let mut number = last + 1;
         // A field may have been named like that in the log.
-        while self.names.contains_key(&format!("{name}#{uses}")) {
-            uses += 1;
+        while self.names.contains_key(&format!("{name}#{number}")) {
+            number += 1;
         }
-        let unique = format!("{name}#{uses}");
+        let unique = format!("{name}#{number}");
+        self.names.insert(name.to_owned(), number);
         self.names.insert(unique.clone(), 1);
         unique
     }
@@ -474,6 +498,24 @@ mod tests {
     }
 
     #[test]
+    fn a_layout_is_still_given_while_no_type_inside_changes() {
+        let mut formats = formats(&["t:e x;", "e:float y;"]);
+        let first = formats.layout("t", &Limits::default());
+        let mut still = |text: &str| {
+            formats.define(&FormatText::parse(text.as_bytes()).unwrap(), text.as_bytes());
+            formats.still_gives("t", &first, &Limits::default())
+        };
+        assert_eq!(
+            ["u:float y;", "u:double y;", "e:int32_t y;", "e:float y;"].map(&mut still),
+            [true, true, false, true]
+        );
+        // Nothing can be said of a topic without a layout.
+        let missing = Err(Undecodable::Missing("e".to_owned()));
+        assert!(!formats.still_gives("t", &missing, &Limits::default()));
+        assert!(formats.still_gives("v", &missing, &Limits::default()));
+    }
+
+    #[test]
     fn px4_says_units_and_names_for_its_release() {
         let text = "vehicle_status:uint64_t timestamp;uint8_t arming_state;uint8_t nav_state;";
         let battery = "battery_status:float voltage_v;float[14] voltage_cell_v;";
@@ -519,6 +561,10 @@ mod tests {
             t.record.schema().fields.iter().map(|f| &*f.name).collect::<Vec<_>>(),
             ["x", "x#2", "x#3"]
         );
+        // As many names as a format can hold are given in one go.
+        let many = (2..6000).map(|n| format!("char x#{n};")).collect::<Vec<_>>().concat();
+        let t = layout(&[&format!("t:char x;{many}{}", "char x;".repeat(6000))], "t").unwrap();
+        assert_eq!(t.record.schema().fields.last().map(|f| &*f.name), Some("x#11999"));
         // Names that earlier fields have in the log are not given again.
         let t = layout(&["t:float x;float x#2;float x#3;float x;float x;"], "t").unwrap();
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Flight modes, arming and failsafe, as lists of changes.
 //!
 //! Sources: PX4 `msg/versioned/VehicleStatus.msg` (`NAVIGATION_STATE_*`, `ARMING_STATE_*`) and its
-//! older editions, `msg/ActuatorArmed.msg`; section 8 of docs/formats/ulog.md.
+//! older editions, `msg/ActuatorArmed.msg`.
 
 use rovelog_core::Timestamp;
 

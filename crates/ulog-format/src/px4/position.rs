@@ -1,7 +1,7 @@
 //! Where the vehicle was: the position in a row, whatever edition of PX4 wrote it.
 //!
-//! Sources: PX4 `msg/SensorGps.msg` and its editions, `msg/VehicleGlobalPosition.msg`; section 8 of
-//! docs/formats/ulog.md. The scaling is decided by the field's name and type.
+//! Sources: PX4 `msg/SensorGps.msg` and its editions, `msg/VehicleGlobalPosition.msg`. The
+//! scaling is decided by the field's name and type.
 
 use rovelog_core::Scalar;
 use rovelog_core::layout::Layout;
