@@ -4,26 +4,26 @@
 //! window ends too early, it requests more. Every byte of the file is part of exactly one step.
 
 use std::collections::HashSet;
+use std::mem::offset_of;
 use std::ops::Range;
 
 use rovelog_core::partial::Seams;
 use rovelog_core::scan::{self, NeedMore, Window};
 use rovelog_core::text::count;
-use rovelog_core::wire::U64Le;
 use rovelog_core::{Diagnostics, ReadOptions, Rule, field_range};
 use zerocopy::FromBytes;
 
 use crate::breaches::Breaches;
-use crate::clock::{LogClock, MAX_MICROS, RowMicros};
-use crate::definitions::{Definitions, RowShape, Shapes};
+use crate::clock::{LogClock, RowMicros};
+use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::schema::Key;
-pub(crate) use crate::step::{MetRow, PlainRow, Step};
+pub(crate) use crate::step::{MetRow, PlainRow, ROW_AT, Step, plain_row, plain_time};
 use crate::validate::{Scan, TYPE_AT, Validator, Verdict};
 use crate::wire::{
-    DataHead, DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, HEADER_SIZE, LoggedString,
-    MAGIC, Message, MessageHeader, MultiInfo, RowHead, Subscription, TaggedString, kind, number,
+    DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, LoggedString, MAGIC, Message,
+    MessageHeader, MultiInfo, Subscription, TaggedString, kind,
 };
 
 /// How many bytes ahead are prefetched: without this, the scan waits for memory at most rows.
@@ -60,6 +60,8 @@ pub(crate) struct Scanner {
     at: u64,
     /// Offsets of appended data still to be met, ascending.
     candidates: Vec<u64>,
+    /// The one of them at which messages were found to start.
+    found_at: Option<u64>,
     damage: Option<Damage>,
     /// The last row taken: damage right behind it may have eaten into it.
     last_row: Option<(u64, u64, u32)>,
@@ -107,6 +109,7 @@ impl Scanner {
             appended: Vec::new(),
             at: FLAG_BITS_AT,
             candidates: Vec::new(),
+            found_at: None,
             damage: None,
             last_row: None,
             passable: 0,
@@ -143,12 +146,14 @@ impl Scanner {
 
     /// "Must refuse to parse a log which contains unknown incompatibility bits set".
     fn take_flags(&mut self, flags: &FlagBits) -> Result<(), UlogError> {
-        let unknown: Vec<_> = (0..64)
-            .filter(|bit| *bit > 0 && flags.incompat_flags[bit / 8] >> (bit % 8) & 1 == 1)
-            .map(|bit| format!("byte {} bit {}", bit / 8, bit % 8))
-            .collect();
-        if !unknown.is_empty() {
-            return Err(UlogError::IncompatibleFlags { bits: unknown.join(", ") });
+        let is_set = |bit: &usize| flags.incompat_flags[bit / 8] >> (bit % 8) & 1 == 1;
+        let unknown: Vec<_> = (1..64).filter(is_set).collect();
+        if let Some(first) = unknown.first() {
+            let bits: Vec<_> =
+                unknown.iter().map(|bit| format!("byte {} bit {}", bit / 8, bit % 8)).collect();
+            let field = FLAG_BITS_AT + HEADER_LEN + offset_of!(FlagBits, incompat_flags) as u64;
+            let at = field + *first as u64 / 8;
+            return Err(UlogError::IncompatibleFlags { bits: bits.join(", "), at });
         }
         self.flags = Some(*flags);
         // Bit 0 of byte 0: 'Q' messages occur.
@@ -158,13 +163,15 @@ impl Scanner {
                 format!("compatible flags {:02x?} contain undefined bits", flags.compat_flags)
             });
         }
-        let offsets: Vec<_> = flags.appended_offsets.iter().map(|o| o.get()).filter(|o| *o != 0).collect();
+        let mut offsets: Vec<_> =
+            flags.appended_offsets.iter().map(|o| o.get()).filter(|o| *o != 0).collect();
         if (flags.incompat_flags[0] & 1 == 1) == offsets.is_empty() {
             self.note_flags(&rules::APPENDED_FLAG_MISMATCH, || {
                 let (says, has) = if offsets.is_empty() { ("is", "no") } else { ("is not", "an") };
                 format!("the flag for appended data {says} set, but there is {has} offset")
             });
         }
+        offsets.sort_unstable();
         for offset in offsets {
             if offset >= FLAGS_END && self.candidates.last().is_none_or(|last| offset > *last) {
                 self.candidates.push(offset);
@@ -196,15 +203,22 @@ impl Scanner {
         Validator::new(window, &self.definitions, limit, budget.saturating_sub(self.used))
     }
 
-    /// Returns whether data is appended at `candidate`, the next limit.
-    fn appended_at(&self, window: Window<'_>, candidate: u64) -> Result<bool, NeedMore> {
-        let end = if window.eof { window.end() } else { u64::MAX };
-        if candidate > end {
+    /// Returns whether the limit is an offset at which no data is appended: then it is none, and
+    /// the offset is ignored.
+    fn drops_limit(&mut self, window: Window<'_>, limit: u64) -> Result<bool, NeedMore> {
+        if self.candidates.first() != Some(&limit) || self.found_at == Some(limit) {
             return Ok(false);
         }
+        let end = if window.eof { window.end() } else { u64::MAX };
         let next = self.candidates.get(1).map_or(end, |next| end.min(*next));
         // Appended data may be nothing yet.
-        Ok(candidate == end || self.validator(window, next).starts(candidate)?)
+        if limit == end || self.validator(window, next).starts(limit)? {
+            self.found_at = Some(limit);
+            return Ok(false);
+        }
+        self.candidates.remove(0);
+        self.ignore_offset(limit);
+        Ok(true)
     }
 
     /// Hands plain rows to `sink` as long as nothing needs a closer look: each fits, and so does
@@ -302,9 +316,7 @@ impl Scanner {
                 }
                 Some(end) => (end, &rules::LOST),
                 None => {
-                    if self.candidates.first() == Some(&limit) && !self.appended_at(window, limit)? {
-                        self.candidates.remove(0);
-                        self.ignore_offset(limit);
+                    if self.drops_limit(window, limit)? {
                         continue;
                     }
                     (limit, if passes(limit) { &rules::CUT } else { &rules::LOST })
@@ -487,39 +499,36 @@ impl scan::Scan for Scanner {
                 return Ok(Step::End);
             }
             let limit = self.limit(&window);
-            let verdict = self.validator(window, limit).due(at)?;
-            if let Verdict::No { claimed } = verdict
-                && self.candidates.first() == Some(&limit)
-                && claimed.is_none_or(|end| end > limit)
-                && !self.appended_at(window, limit)?
-            {
-                self.candidates.remove(0);
-                self.ignore_offset(limit);
-                continue;
-            }
-            match verdict {
+            match self.validator(window, limit).due(at)? {
                 Verdict::Fits { end, .. } => {
                     let (msg_type, message) = Self::view(window, at, end);
                     if let Message::Subscription(Subscription { message_name, .. }) = message {
                         self.definitions.prepare(message_name);
                     }
                     let validator = self.validator(window, limit);
-                    if !validator.followed(end, &message)?
-                        && let Some(found) = validator.scan(&mut Scan::from(at + 1), end)?
-                    {
-                        let used = validator.used();
+                    let followed = validator.followed(end, &message)?;
+                    let (crossed, used) = (validator.crossed(), validator.used());
+                    if !followed && crossed && self.drops_limit(window, limit)? {
                         self.used += used;
-                        return Ok(self.lose(at, found, &rules::LOST));
+                        continue;
                     }
-                    let used = validator.used();
-                    self.used += used;
-                    return Ok(self.take(at, end, msg_type, &message));
+                    let validator = self.validator(window, limit);
+                    let found = if followed { None } else { validator.scan(&mut Scan::from(at + 1), end)? };
+                    self.used += used + validator.used();
+                    return Ok(match found {
+                        Some(found) => self.lose(at, found, &rules::LOST),
+                        None => self.take(at, end, msg_type, &message),
+                    });
                 }
                 Verdict::Unverifiable { end } => {
                     let (msg_type, message) = Self::view(window, at, end);
                     let validator = self.validator(window, limit);
-                    let passable =
-                        if end <= self.passable { Some(self.passable) } else { validator.passable(end)? };
+                    let passable = if end <= self.passable {
+                        Some(self.passable)
+                    } else {
+                        validator.passable(end, &message)?
+                    };
+                    let crossed = validator.crossed();
                     // An unknown message with messages in it is a damaged header that has swallowed them.
                     let swallowed = match message {
                         Message::Unknown { .. } if passable.is_some() => {
@@ -536,10 +545,16 @@ impl scan::Scan for Scanner {
                         self.passable = until;
                         return Ok(self.pass(at, end, msg_type, &message));
                     }
+                    if crossed && self.drops_limit(window, limit)? {
+                        continue;
+                    }
                     self.damage =
                         Some(Damage { start: at, due: Some((msg_type, end)), scan: Scan::from(at + 1) });
                 }
                 Verdict::No { claimed } => {
+                    if claimed.is_none_or(|end| end > limit) && self.drops_limit(window, limit)? {
+                        continue;
+                    }
                     let msg_type = window.byte(at + TYPE_AT).ok().flatten();
                     let due = msg_type.zip(claimed);
                     self.damage = Some(Damage { start: at, due, scan: Scan::from(at + 1) });
@@ -553,31 +568,7 @@ impl scan::Scan for Scanner {
     }
 }
 
-/// Bytes before the fields of a row: message header and id.
-pub(crate) const ROW_AT: usize = size_of::<RowHead>();
-
-/// Returns a row at `at` that needs no closer look, and its end.
-#[inline]
-pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Option<(&'s RowShape, usize)> {
-    let RowHead { header, data: row } = RowHead::ref_from_prefix(data.get(at..)?).ok()?.0;
-    if header.msg_type != kind::DATA {
-        return None;
-    }
-    let size = usize::from(header.msg_size.get());
-    let shape = shapes.find(row.msg_id.get())?;
-    let end = at + HEADER_SIZE + size;
-    let plain = shape.flags == 0 && shape.fits(size.wrapping_sub(size_of::<DataHead>())) && end <= data.len();
-    plain.then_some((shape, end))
-}
-
-/// Returns the time of a plain row at `at`; `None` where nanoseconds cannot hold it.
-#[inline]
-pub(crate) fn plain_time(shape: &RowShape, data: &[u8], at: usize) -> Option<u64> {
-    let micros = number::<U64Le>(data, at + ROW_AT + usize::from(shape.time_at))?.get();
-    (micros <= MAX_MICROS).then_some(micros)
-}
-
-/// Returns which part of an encrypted log starts with `head`, if any. Section 6 of
+/// Returns which part of an encrypted log starts with `head`, if any. Rule D33 of
 /// docs/formats/ulog.md.
 fn encrypted(head: &[u8]) -> Option<&'static str> {
     match head {

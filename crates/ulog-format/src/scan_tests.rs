@@ -76,7 +76,9 @@ fn what_looking_ahead_may_parse_grows_with_the_log() {
     let mut is_known = |at: u64, used: u64| {
         (scanner.at, scanner.used) = (at, used);
         let window = Window::whole(&bytes);
-        !scanner.validator(window, window.end()).starts(FLAG_BITS_AT).unwrap()
+        let found =
+            scanner.validator(window, window.end()).scan(&mut Scan::from(FLAG_BITS_AT), FLAG_BITS_AT + 1);
+        found.unwrap().is_none()
     };
     let len = FORMAT.len() as u64;
     for at in [0, 1, 1000, 1 << 30] {

@@ -1,9 +1,12 @@
 //! What a scan of a log meets.
 
 use rovelog_core::Rule;
+use rovelog_core::wire::U64Le;
+use zerocopy::FromBytes as _;
 
-use crate::clock::RowMicros;
-use crate::definitions::RowShape;
+use crate::clock::{MAX_MICROS, RowMicros};
+use crate::definitions::{RowShape, Shapes};
+use crate::wire::{DataHead, HEADER_SIZE, RowHead, kind, number};
 
 /// What comes next in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,4 +53,28 @@ impl PlainRow {
     pub(crate) fn met(&self) -> MetRow {
         MetRow { series: self.series, time: RowMicros::At(self.micros), now: self.now }
     }
+}
+
+/// Bytes before the fields of a row: message header and id.
+pub(crate) const ROW_AT: usize = size_of::<RowHead>();
+
+/// Returns a row at `at` that needs no closer look, and its end.
+#[inline]
+pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Option<(&'s RowShape, usize)> {
+    let RowHead { header, data: row } = RowHead::ref_from_prefix(data.get(at..)?).ok()?.0;
+    if header.msg_type != kind::DATA {
+        return None;
+    }
+    let size = usize::from(header.msg_size.get());
+    let shape = shapes.find(row.msg_id.get())?;
+    let end = at + HEADER_SIZE + size;
+    let plain = shape.flags == 0 && shape.fits(size.wrapping_sub(size_of::<DataHead>())) && end <= data.len();
+    plain.then_some((shape, end))
+}
+
+/// Returns the time of a plain row at `at`; `None` where nanoseconds cannot hold it.
+#[inline]
+pub(crate) fn plain_time(shape: &RowShape, data: &[u8], at: usize) -> Option<u64> {
+    let micros = number::<U64Le>(data, at + ROW_AT + usize::from(shape.time_at))?.get();
+    (micros <= MAX_MICROS).then_some(micros)
 }

@@ -82,6 +82,8 @@ pub(crate) struct Validator<'a> {
     /// Bytes of definitions that looking ahead may still parse, and has parsed.
     budget: u64,
     used: Cell<u64>,
+    /// Whether a message was no message because it passes the limit.
+    crossed: Cell<bool>,
 }
 
 /// A search for the next chain, kept between calls so that a stream can let go of bytes already
@@ -101,12 +103,25 @@ impl Scan {
 
 impl<'a> Validator<'a> {
     pub(crate) fn new(window: Window<'a>, definitions: &'a Definitions, limit: u64, budget: u64) -> Self {
-        Self { window, definitions, limit, work: Cell::new(0), budget, used: Cell::new(0) }
+        Self {
+            window,
+            definitions,
+            limit,
+            work: Cell::new(0),
+            budget,
+            used: Cell::new(0),
+            crossed: Cell::new(false),
+        }
     }
 
     /// Returns the number of bytes of definitions parsed so far.
     pub(crate) fn used(&self) -> u64 {
         self.used.get()
+    }
+
+    /// Returns whether the limit had a say in what was answered so far.
+    pub(crate) fn crossed(&self) -> bool {
+        self.crossed.get()
     }
 
     /// Validates the message that is due at `at`.
@@ -124,31 +139,59 @@ impl<'a> Validator<'a> {
         self.learn(before, &mut overlay);
         match self.verdict(end, Strictness::Due, &overlay)? {
             Verdict::Fits { .. } => Ok(true),
-            Verdict::Unverifiable { end } => Ok(self.passable(end)?.is_some()),
+            Verdict::Unverifiable { end: next } => {
+                self.learn_at(end, next, &mut overlay);
+                Ok(self.pass_on(next, overlay)?.is_some())
+            }
             Verdict::No { .. } => Ok(false),
         }
     }
 
-    /// Returns whether an unverifiable message that ends at `end` may be passed, and all others up
-    /// to which offset: the limit or a chain follows, at most after further unverifiable ones, or a
-    /// long run of these.
-    pub(crate) fn passable(&self, mut end: u64) -> Result<Option<u64>, NeedMore> {
+    /// Returns whether the unverifiable message `before`, which ends at `end`, may be passed, and all
+    /// others up to which offset: the limit or a chain follows, at most after further unverifiable
+    /// ones, or a long run of these.
+    pub(crate) fn passable(&self, end: u64, before: &Message<'_>) -> Result<Option<u64>, NeedMore> {
+        let mut overlay = Overlay::default();
+        self.learn(before, &mut overlay);
+        self.pass_on(end, overlay)
+    }
+
+    fn pass_on(&self, mut at: u64, mut overlay: Overlay) -> Result<Option<u64>, NeedMore> {
         for _ in 0..LONG_RUN {
-            if end == self.limit {
-                return Ok(Some(end));
+            if at == self.limit {
+                return Ok(Some(at));
             }
-            match self.due(end)? {
-                Verdict::Fits { .. } => return Ok(self.chain(end, Strictness::Due)?.then_some(end)),
-                Verdict::Unverifiable { end: next } => end = next,
+            match self.verdict(at, Strictness::Due, &overlay)? {
+                Verdict::Fits { .. } => {
+                    return Ok(self.chain(at, Strictness::Due, overlay)?.then_some(at));
+                }
+                Verdict::Unverifiable { end } => {
+                    self.learn_at(at, end, &mut overlay);
+                    at = end;
+                }
                 Verdict::No { .. } => return Ok(None),
             }
         }
-        Ok(Some(end))
+        Ok(Some(at))
     }
 
-    /// Returns whether messages begin at `at`: a chain, validated as where one is being looked for.
-    pub(crate) fn starts(&self, at: u64) -> Result<bool, NeedMore> {
-        self.chain(at, Strictness::Searched)
+    /// Returns whether appended data starts at `at`, where a message is due then: three that fit
+    /// follow, at most after unverifiable ones, or the limit, or a long run of messages.
+    pub(crate) fn starts(&self, mut at: u64) -> Result<bool, NeedMore> {
+        let (mut overlay, mut fitting) = (Overlay::default(), 0);
+        for _ in 0..LONG_RUN {
+            if at == self.limit || fitting == CHAIN {
+                return Ok(true);
+            }
+            let verdict = self.verdict(at, Strictness::Due, &overlay)?;
+            let (Verdict::Fits { end, .. } | Verdict::Unverifiable { end }) = verdict else {
+                return Ok(false);
+            };
+            fitting += usize::from(matches!(verdict, Verdict::Fits { .. }));
+            self.learn_at(at, end, &mut overlay);
+            at = end;
+        }
+        Ok(true)
     }
 
     /// Returns the first offset before `until` at which a chain starts.
@@ -167,7 +210,7 @@ impl<'a> Validator<'a> {
                 if begins_chain(letter, strictness) {
                     self.work.set(0);
                     let used = self.used.get();
-                    let chain = self.chain(at, strictness);
+                    let chain = self.chain(at, strictness, Overlay::default());
                     if chain.is_err() {
                         // The same is parsed again when there is more.
                         self.used.set(used);
@@ -183,8 +226,7 @@ impl<'a> Validator<'a> {
         Ok(None)
     }
 
-    fn chain(&self, mut at: u64, strictness: Strictness) -> Result<bool, NeedMore> {
-        let mut overlay = Overlay::default();
+    fn chain(&self, mut at: u64, strictness: Strictness, mut overlay: Overlay) -> Result<bool, NeedMore> {
         let (mut fitting, mut passed) = (0, 0);
         // Whether the last fitting message confirms its length: only then may the limit end the chain early.
         let mut sure = false;
@@ -210,6 +252,7 @@ impl<'a> Validator<'a> {
                     if end == self.limit {
                         return Ok(sure);
                     }
+                    self.learn_at(at, end, &mut overlay);
                     at = end;
                 }
                 _ => return Ok(false),
@@ -220,6 +263,7 @@ impl<'a> Validator<'a> {
     fn verdict(&self, at: u64, strictness: Strictness, overlay: &Overlay) -> Result<Verdict, NeedMore> {
         self.work.set(self.work.get() + HEADER_LEN);
         if at + HEADER_LEN > self.limit {
+            self.crossed.set(true);
             return Ok(Verdict::No { claimed: None });
         }
         let Some(header) = self.window.view::<MessageHeader>(at)? else {
@@ -228,6 +272,7 @@ impl<'a> Validator<'a> {
         let end = at + HEADER_LEN + u64::from(header.msg_size.get());
         let no = Verdict::No { claimed: Some(end) };
         if end > self.limit {
+            self.crossed.set(true);
             return Ok(no);
         }
         // A type that says nothing costs no payload. Where a message is due it may be any sign, for those are

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rovelog_core::partial::Unread;
 use rovelog_core::{Bytes, LogReader as _, ReadOptions};
-use support::built::{Built, NOISE, lost, row, rows};
+use support::built::{Built, NOISE, lost, row, rows, string, subscription, unknown};
 use ulog_format::{UlogError, UlogReader};
 
 /// Bytes from the header to behind the flag bits.
@@ -66,6 +66,50 @@ fn an_offset_inside_the_flags_is_ignored() {
         log.append_at(&[offset]);
         let log = log.open();
         assert_eq!((log.appended_offsets(), notes(&log)), (&[][..], vec![IGNORED]), "{offset}");
+    }
+}
+
+/// A text says nothing about its length; that it ends where the log ends does.
+#[test]
+fn what_is_appended_may_be_one_text() {
+    for texts in [&["one"][..], &["one", "two"]] {
+        let mut log = Built::flagged();
+        let cut = log.messages(&[row(4)]);
+        log.0.truncate(log.0.len() - 5);
+        let appended = log.messages(&texts.iter().map(|text| string(text)).collect::<Vec<_>>()).start;
+        log.append_at(&[appended]);
+        assert_eq!(lost(&log).first(), Some(&(cut.start..appended)), "{texts:?}");
+        let log = log.open();
+        let found: Vec<_> = log.texts().expect("ULog has texts").map(|text| text.text).collect();
+        assert_eq!(
+            (log.appended_offsets(), log.info().records, found),
+            (&[appended][..], 3, texts.iter().map(|text| (*text).to_owned()).collect())
+        );
+    }
+}
+
+#[test]
+fn offsets_may_be_in_any_order() {
+    let mut log = Built::flagged();
+    log.messages(&[row(4)]);
+    let first = log.messages(&rows(5..8)).start;
+    let second = log.messages(&rows(8..11)).start;
+    log.append_at(&[second, first]);
+    let log = log.open();
+    assert_eq!((log.appended_offsets(), notes(&log)), (&[first, second][..], vec![]));
+}
+
+/// A wrong offset inside of a row takes neither the row nor what is before it.
+#[test]
+fn an_offset_inside_a_row_is_ignored_whatever_is_before_the_row() {
+    for before in [unknown(5), string("ready"), subscription(9, "later"), row(4)] {
+        let mut log = Built::flagged();
+        log.messages(std::slice::from_ref(&before));
+        let inside = log.messages(&rows(5..8)).start + 6;
+        log.append_at(&[inside]);
+        assert_eq!(lost(&log), [], "{before:?}");
+        let ignored = notes(&log.open()).into_iter().filter(|note| *note == IGNORED).count();
+        assert_eq!(ignored, 1, "{before:?}");
     }
 }
 

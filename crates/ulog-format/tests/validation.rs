@@ -170,6 +170,20 @@ fn definitions_in_a_chain_hold_for_its_rows() {
     assert!(!defined(10) && !defined(8) && !defined(13));
 }
 
+/// An id that is subscribed for a format that is not there means that format from then on, for what
+/// is ahead of it too.
+#[test]
+fn an_undefined_subscription_takes_an_id_over() {
+    let mut log = Built::new();
+    let of_later = |len: usize| (b'D', [&[0, 0][..], &vec![1; len]].concat());
+    log.messages(&[subscription(0, "later"), of_later(20), of_later(21), of_later(20)]);
+    log.messages(&[subscription(1, "t"), (b'D', [&[1, 0][..], &4000_u64.to_le_bytes(), &[7]].concat())]);
+    let log = log.open();
+    let losses = losses(&log);
+    assert!(losses.iter().all(|note| note.rule.name == "undecodable"), "{losses:?}");
+    assert_eq!((log.info().records, losses.len()), (4, 3));
+}
+
 /// A block of an older log between two losses: its rows and texts can be left out, the definitions
 /// that only it has cannot.
 #[test]

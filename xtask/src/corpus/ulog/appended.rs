@@ -21,6 +21,9 @@ cases! {
         announced().lose("cut", &plain_row(5)[..11]).append_here().text(b'3', time(6), "crash").rows(6..11);
     "appended+cut-in-header-before" [D28 D31] "the log ended after two bytes of a header" =>
         announced().lose("cut", &plain_row(5)[..2]).append_here().rows(6..11);
+    "appended+one-text" [D28]
+        "all that is appended is one text, behind a cut row: it ends where the log ends" =>
+        announced().lose("cut", &plain_row(5)[..11]).append_here().text(b'3', time(6), "crash");
     "appended-bit-without-offset" [D29] "the bit is set but no offset is" =>
         announced().note_at(16, "appended_flag_mismatch").rows(5..8);
     "appended-offset-without-bit" [D29] "an offset where messages begin is used though the bit is not set" =>
@@ -32,6 +35,17 @@ cases! {
         let log = announced().note_at(16, "appended_offset_ignored");
         let inside = log.at() + 7;
         log.appended_offset(0, inside).rows(5..10)
+    };
+    "appended-offset-inside-a-row+behind-unknown" [D29]
+        "an offset into a sound message behind an unknown one: neither is lost" => {
+        let log = announced().note_at(16, "appended_offset_ignored").unknown(b'X', b"unknown");
+        let inside = log.at() + 7;
+        log.appended_offset(0, inside).rows(5..10)
+    };
+    "appended-offsets-descending" [D28] "the offset of the second section is the first: both are used" => {
+        let first = announced().append_here().rows(5..8);
+        let (start, offset) = (announced().at(), first.at());
+        first.append_here().rows(8..11).appended_offset(0, offset).appended_offset(1, start)
     };
     "appended-offsets-not-ascending" [D29]
         "the second offset lies before the first, in a sound message: only the first is used" => {
