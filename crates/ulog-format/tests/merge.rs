@@ -2,8 +2,9 @@
 
 mod support;
 
-use rovelog_core::{Align, Error, Format as _, LogReader, Merged, Select};
-use support::{LOGS, open, try_open};
+use rovelog_core::{Align, Error, Format as _, LogReader, Merged, Select, Value};
+use support::built::{Laid, format, keyed, subscription};
+use support::{LOGS, laid, open, try_open};
 use ulog_format::wire::Message;
 use ulog_format::{FormatBuilder, Ulog, UlogError, UlogReader, UlogWriter};
 
@@ -242,4 +243,113 @@ fn a_subscription_that_no_log_defines_is_left_out_and_named() {
     assert_eq!(report.left_out, ["subscription u: its format is not defined"]);
     assert_eq!(merged.topics().iter().map(|topic| topic.name.as_str()).collect::<Vec<_>>(), ["t/0"]);
     assert_eq!(merged.info().records, 1);
+}
+
+/// Returns a log of `t` with these messages before its rows, which are at these microseconds.
+fn said(messages: &[Laid], times: &[u64]) -> UlogReader {
+    let head = [format("t:uint64_t timestamp;"), subscription(0, "t")];
+    let row = |time: &u64| (b'D', [&[0, 0][..], &time.to_le_bytes()].concat());
+    let rows: Vec<_> = times.iter().map(row).collect();
+    open(&laid(&[messages, &head, &rows].concat()))
+}
+
+fn text_info(letter: u8, name: &str, text: &str) -> Laid {
+    keyed(letter, &format!("char[{}] {name}", text.len()), text.as_bytes())
+}
+
+fn default(types: u8, name: &str, value: i32) -> Laid {
+    let (letter, payload) = keyed(b'Q', &format!("int32_t {name}"), &value.to_le_bytes());
+    (letter, [&[types], &payload[..]].concat())
+}
+
+fn list_part(name: &str, text: &str, continued: u8) -> Laid {
+    let (letter, payload) = text_info(b'M', name, text);
+    (letter, [&[continued], &payload[..]].concat())
+}
+
+#[test]
+fn what_logs_say_is_merged_by_name_and_the_last_value_counts() {
+    let parameter = |value: i32| keyed(b'P', "int32_t P", &value.to_le_bytes());
+    let a = [
+        text_info(b'I', "note", "first"),
+        text_info(b'I', "note", "later value"),
+        list_part("list", "one", 0),
+        list_part("other", "x", 0),
+        list_part("list", "two", 1),
+        list_part("list", "one", 0),
+        list_part("list", "two", 1),
+        default(3, "D", 1),
+        default(1, "D", 2),
+        parameter(1),
+        parameter(2),
+    ];
+    let b = [
+        text_info(b'I', "note", "another"),
+        text_info(b'I', "more", "of b"),
+        list_part("list", "one", 0),
+        list_part("list", "two", 1),
+        list_part("list", "three", 0),
+        default(3, "D", 2),
+        default(2, "E", 5),
+        parameter(3),
+    ];
+    let (a, b) = (said(&a, &[10, 20]), said(&b, &[30, 40]));
+    let (log, report) = merged(&[&a, &b], Align::AsIs).unwrap();
+    let left_out = ["information char[7] note of log 2", "default int32_t D of log 2"];
+    assert_eq!(report.left_out, left_out.map(|what| format!("{what}: another log has another value")));
+    let text = |text: &str| Value::Text(text.to_owned());
+    assert_eq!(
+        log.infos().into_iter().collect::<Vec<_>>(),
+        [("more".to_owned(), text("of b")), ("note".to_owned(), text("later value")),]
+    );
+    let infos = |log: &UlogReader| log.messages().filter(|(_, m)| matches!(m, Message::Info(_))).count();
+    assert_eq!(infos(&log), 2, "one of each name");
+    let twice = vec![text("one"), text("two")];
+    let lists = log.multi_infos();
+    assert_eq!(lists["list"], [twice.clone(), twice, vec![text("three")]]);
+    assert_eq!(lists["other"], [[text("x")]]);
+    let (parameters, of_a) = (log.parameters(), a.parameters());
+    assert_eq!(parameters.initial, of_a.initial);
+    assert_eq!(
+        parameters.changed.iter().map(|change| &change.value).collect::<Vec<_>>(),
+        [&Value::Int(3, 32)]
+    );
+    assert_eq!(parameters.system_defaults, of_a.system_defaults);
+    let setup: Vec<_> = parameters.setup_defaults.into_iter().collect();
+    assert_eq!(setup, [("D".to_owned(), Value::Int(1, 32)), ("E".to_owned(), Value::Int(5, 32))]);
+}
+
+/// The log that starts first is the first, whichever is named first.
+#[test]
+fn the_order_in_which_logs_are_named_makes_no_difference() {
+    let a = small("one", &[10, 20, 30], 1, &plain());
+    let b = small("two", &[15, 25], 2, &plain());
+    let mut outs = [Vec::new(), Vec::new()];
+    let [first, second] = &mut outs;
+    let report = Ulog::merge(&[&a, &b], Align::AsIs, first).unwrap();
+    assert_eq!(report.left_out, ["information char[3] sys_uuid of log 2: another log has another value"]);
+    let report = Ulog::merge(&[&b, &a], Align::AsIs, second).unwrap();
+    assert_eq!(report.left_out, ["information char[3] sys_uuid of log 1: another log has another value"]);
+    assert!(format!("{:?}", report.details).contains("UInt(1, 32)"), "{:?}", report.details);
+    assert!(outs[0] == outs[1]);
+    assert_eq!(open(&outs[1].clone().into()).parameters().initial["P"], Value::Int(1, 32));
+}
+
+/// What places a log on UTC does so no more where its times have moved to another clock.
+#[test]
+fn logs_aligned_by_utc_keep_the_utc_of_every_row() {
+    const UTC: u64 = 1_700_000_000_000_000;
+    let boot = |utc: u64| keyed(b'I', "uint64_t boot_time_utc_us", &utc.to_le_bytes());
+    let later = said(&[boot(UTC + 1_000_000_000)], &[10, 20]);
+    let first = said(&[boot(UTC)], &[30, 40]);
+    let (log, report) = merged(&[&later, &first], Align::Utc).unwrap();
+    let of_another =
+        "information uint64_t boot_time_utc_us of log 1: its times are on the clock of another log";
+    assert_eq!(report.left_out, [of_another]);
+    let offset = log.info().utc.as_ref().expect("it has UTC").nanos / 1000;
+    let times: Vec<_> = log
+        .records_in_file_order()
+        .map(|r| r.time.unwrap().nanos / 1000 + offset - UTC.cast_signed())
+        .collect();
+    assert_eq!(times, [30, 40, 1_000_000_010, 1_000_000_020]);
 }

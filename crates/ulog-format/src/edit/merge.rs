@@ -1,8 +1,8 @@
 //! Several logs as one, in time order.
 //!
-//! Rules M1 to M7 in docs/formats/ulog.md, "Logs made of logs".
+//! Rules M1 to M8 in docs/formats/ulog.md, "Slicing and merging".
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use rovelog_core::scan::Window;
@@ -10,6 +10,7 @@ use rovelog_core::wire::{U16Le, U64Le};
 use rovelog_core::{Align, Detail, Diagnostics, LogReader, Merged, Value};
 use zerocopy::FromBytes as _;
 
+use super::described::{Known, described, name};
 use super::topics::{Topics, plan_topics};
 use super::trust::{Trust, hides_messages};
 use crate::clock::LogClock;
@@ -17,26 +18,31 @@ use crate::definitions::{Definitions, RowShape};
 use crate::error::UlogError;
 use crate::index::{Cursor, Met};
 use crate::layout::{Layout, TimeWidth};
-use crate::parameters::Section;
 use crate::reader::UlogReader;
 use crate::scan::MetRow;
 use crate::schema::FormatText;
 use crate::wire::{
-    self, DataHead, DefaultParameter, FileHeader, FlagBits, FlagBitsMessage, Info, LoggedString, MAGIC,
-    Message, MultiInfo, TaggedString,
+    self, DataHead, FileHeader, FlagBits, FlagBitsMessage, Info, LoggedString, MAGIC, Message, TaggedString,
 };
 use crate::writer::UlogWriter;
 
 /// Offsets of logs with one clock differ by less: fixes are late by parts of a second.
 const SAME_CLOCK_NANOS: u64 = 1_000_000_000;
 
+/// The information by which a reader places a log on UTC, where nothing was moved.
+const BOOT_TIME: &[u8] = b"boot_time_utc_us";
+
+/// Why something of a log is left out.
+const OTHER_VALUE: &str = "another log has another value";
+
 /// Writes one log that holds the rows, texts, dropouts and changes of parameters of all `logs`.
 ///
 /// Each log stays in the order of its file; between logs, the one whose log time is less comes
 /// first. Topics of the same name, instance and format become one where the logs have one clock and
 /// one vehicle, or the times of the topic do not overlap; else the later log's topic becomes the
-/// next free instance. Formats, information and parameters are written once; parameters that a
-/// later log started with become changes where it starts. With [`Align::Utc`] the fields
+/// next free instance. Formats, information and parameters are written once, those of the log that
+/// starts first before all others; parameters that a later log started with become changes where it
+/// starts. In which order the logs are named makes no difference. With [`Align::Utc`] the fields
 /// `timestamp` and `timestamp_sample` and the times of texts move, no other field.
 ///
 /// # Errors
@@ -45,8 +51,13 @@ const SAME_CLOCK_NANOS: u64 = 1_000_000_000;
 /// output refuses.
 pub(crate) fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Result<Merged, UlogError> {
     let shifts = shifts(logs, align)?;
-    let topics = plan_topics(logs, &shifts, align)?;
-    let mut merge = Merge::begin(logs, &shifts, topics, out)?;
+    let start = |number: &usize| (start(logs[*number], shifts[*number]), *number);
+    let mut order: Vec<usize> = (0..logs.len()).collect();
+    order.sort_by_key(start);
+    let logs: Vec<_> = order.iter().map(|number| logs[*number]).collect();
+    let shifts: Vec<_> = order.iter().map(|number| shifts[*number]).collect();
+    let topics = plan_topics(&logs, &shifts, align)?;
+    let mut merge = Merge::begin(&logs, &shifts, order, topics, out)?;
     merge.definitions()?;
     merge.subscriptions()?;
     merge.data()?;
@@ -63,6 +74,12 @@ fn shifts(logs: &[&UlogReader], align: Align) -> Result<Vec<u64>, UlogError> {
     let apart = |nanos| UlogError::ClocksDiffer { seconds: nanos / 1_000_000_000 };
     let shifts = align.shifts(offsets, SAME_CLOCK_NANOS - 1, apart)?;
     Ok(shifts.into_iter().map(|nanos| nanos / 1000).collect())
+}
+
+/// Returns when a log starts, as its information shows it: microseconds of the merged clock.
+fn start(log: &UlogReader, shift: u64) -> u64 {
+    let shown = log.info().start.and_then(|start| u64::try_from(start.nanos / 1000).ok());
+    shown.unwrap_or(log.header().timestamp.get()).saturating_add(shift)
 }
 
 /// A log on its way into the merged one.
@@ -98,7 +115,10 @@ impl Source<'_> {
 }
 
 struct Merge<'a, W: Write> {
+    /// The log that starts first is the first.
     sources: Vec<Source<'a>>,
+    /// For each source, which of the logs that were named it is.
+    order: Vec<usize>,
     topics: Topics,
     out: UlogWriter<W>,
     trust: Trust,
@@ -106,14 +126,20 @@ struct Merge<'a, W: Write> {
     clock: LogClock,
     definitions: Definitions,
     /// The value of each parameter at the place.
-    in_force: HashMap<&'a [u8], &'a [u8]>,
+    in_force: HashMap<&'a [u8], Info<'a>>,
     row: Vec<u8>,
     records: u64,
     left_out: Vec<String>,
 }
 
 impl<'a, W: Write> Merge<'a, W> {
-    fn begin(logs: &[&'a UlogReader], shifts: &[u64], topics: Topics, out: W) -> Result<Self, UlogError> {
+    fn begin(
+        logs: &[&'a UlogReader],
+        shifts: &[u64],
+        order: Vec<usize>,
+        topics: Topics,
+        out: W,
+    ) -> Result<Self, UlogError> {
         let start = |(log, shift): (&&UlogReader, &u64)| log.header().timestamp.get().saturating_add(*shift);
         let start = logs.iter().zip(shifts).map(start).min().unwrap_or(0);
         let version = logs.iter().map(|log| log.header().version).max().unwrap_or(1);
@@ -144,7 +170,19 @@ impl<'a, W: Write> Merge<'a, W> {
         let definitions = Definitions::new(&limits);
         let (in_force, row, left_out) = (HashMap::new(), Vec::new(), Vec::new());
         let trust = Trust::default();
-        Ok(Self { sources, topics, out, trust, clock, definitions, in_force, row, records: 0, left_out })
+        Ok(Self {
+            sources,
+            order,
+            topics,
+            out,
+            trust,
+            clock,
+            definitions,
+            in_force,
+            row,
+            records: 0,
+            left_out,
+        })
     }
 
     /// Returns each format once. Where logs differ, the one counts whose topics use it.
@@ -179,7 +217,7 @@ impl<'a, W: Write> Merge<'a, W> {
             }
         }
         for (name, number) in unused {
-            self.leave_out("format, used by no topic,", name.as_bytes(), number);
+            self.leave_out("format, used by no topic,", name.as_bytes(), number, OTHER_VALUE);
         }
         order
             .iter()
@@ -189,62 +227,37 @@ impl<'a, W: Write> Merge<'a, W> {
     /// Formats, information, parameters and defaults, each once.
     fn definitions(&mut self) -> Result<(), UlogError> {
         self.formats()?;
-        let (mut infos, mut defaults) = (BTreeMap::new(), BTreeMap::new());
-        let mut lists = HashSet::new();
+        let mut known = Known::default();
         for number in 0..self.sources.len() {
-            let mut list = Vec::new();
-            for (_, message, section) in self.sources[number].log.described() {
-                match message {
-                    Message::MultiInfo(part) => {
-                        if part.is_continued == 0 {
-                            self.list(&mut lists, &std::mem::take(&mut list))?;
-                        }
-                        list.push(part);
+            let said = described(self.sources[number].log);
+            for messages in &said {
+                match messages[..] {
+                    [Message::Parameter(part)] if number == 0 => {
+                        self.in_force.insert(name(part), part);
+                        self.write(&messages[0])?;
                     }
-                    Message::Info(info) => match infos.insert(info.key, info.value) {
-                        None => self.write(&message)?,
-                        Some(before) if before == info.value => {}
-                        Some(before) => {
-                            infos.insert(info.key, before);
-                            self.leave_out("information", info.key, number);
-                        }
-                    },
-                    Message::DefaultParameter(DefaultParameter { default_types: types, info: default }) => {
-                        match defaults.insert((types, default.key), default.value) {
-                            None => self.write(&message)?,
-                            Some(before) if before == default.value => {}
-                            Some(before) => {
-                                defaults.insert((types, default.key), before);
-                                self.leave_out("default", default.key, number);
-                            }
+                    [Message::Parameter(part)] => self.sources[number].initial.push(part),
+                    // Rule U2 would place the other logs by it.
+                    [Message::Info(part)] if self.sources[number].shift != 0 && name(part) == BOOT_TIME => {
+                        self.leave_out(
+                            "information",
+                            part.key,
+                            number,
+                            "its times are on the clock of another log",
+                        );
+                    }
+                    _ => {
+                        let new = known.compare(messages);
+                        new.messages.iter().try_for_each(|message| self.write(message))?;
+                        if let Some((what, key)) = new.contradicts {
+                            self.leave_out(what, key, number, OTHER_VALUE);
                         }
                     }
-                    Message::Parameter(part) if section == Section::Definitions => {
-                        if number == 0 {
-                            self.in_force.insert(part.key, part.value);
-                            self.write(&message)?;
-                        } else {
-                            self.sources[number].initial.push(part);
-                        }
-                    }
-                    _ => {}
                 }
             }
-            self.list(&mut lists, &list)?;
+            known.extend(&said);
         }
         Ok(())
-    }
-
-    /// Writes a list of one information, unless another log has the same.
-    fn list(
-        &mut self,
-        lists: &mut HashSet<Vec<(&'a [u8], &'a [u8])>>,
-        list: &[MultiInfo<'a>],
-    ) -> Result<(), UlogError> {
-        if !lists.insert(list.iter().map(|part| (part.info.key, part.info.value)).collect()) {
-            return Ok(());
-        }
-        list.iter().try_for_each(|part| self.write(&Message::MultiInfo(*part)))
     }
 
     fn write(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
@@ -256,9 +269,9 @@ impl<'a, W: Write> Merge<'a, W> {
         self.out.write_message(message)
     }
 
-    fn leave_out(&mut self, what: &str, key: &[u8], number: usize) {
-        let key = String::from_utf8_lossy(key);
-        self.left_out.push(format!("{what} {key} of log {}: another log has another value", number + 1));
+    fn leave_out(&mut self, what: &str, key: &[u8], number: usize, why: &str) {
+        let (key, log) = (String::from_utf8_lossy(key), self.order[number] + 1);
+        self.left_out.push(format!("{what} {key} of log {log}: {why}"));
     }
 
     fn subscriptions(&mut self) -> Result<(), UlogError> {
@@ -314,7 +327,7 @@ impl<'a, W: Write> Merge<'a, W> {
                     return Ok(());
                 }
                 self.enter(number)?;
-                self.in_force.insert(part.key, part.value);
+                self.in_force.insert(name(part), part);
                 self.write(&message)
             }
             Message::LoggedString(text) => {
@@ -345,7 +358,7 @@ impl<'a, W: Write> Merge<'a, W> {
     fn unknown(&mut self, number: usize, met: &Met<'a>, message: &Message<'_>) -> Result<(), UlogError> {
         let window = Window::whole(self.sources[number].log.bytes());
         if hides_messages(&self.definitions, window, met.at..met.end()) {
-            let log = number + 1;
+            let log = self.order[number] + 1;
             self.left_out
                 .push(format!("unknown message at byte {} of log {log}: messages are inside", met.at));
             return Ok(());
@@ -360,7 +373,7 @@ impl<'a, W: Write> Merge<'a, W> {
             return Ok(());
         }
         for part in std::mem::take(&mut self.sources[number].initial) {
-            if self.in_force.insert(part.key, part.value) != Some(part.value) {
+            if self.in_force.insert(name(part), part) != Some(part) {
                 self.write(&Message::Parameter(part))?;
             }
         }
@@ -398,7 +411,7 @@ impl<'a, W: Write> Merge<'a, W> {
         self.out.finish()?;
         let renamed = self.topics.renamed.into_iter().map(|(log, from, to)| {
             Value::record([
-                ("log", Value::UInt(log as u64 + 1, 32)),
+                ("log", Value::UInt(self.order[log] as u64 + 1, 32)),
                 ("topic", Value::Text(from)),
                 ("became", Value::Text(to)),
             ])

@@ -1,5 +1,6 @@
 //! Logs made of logs: recovering what a damaged one still holds, a part of one, several as one.
 
+mod described;
 mod merge;
 mod recover;
 mod segments;
