@@ -266,7 +266,7 @@ impl<W: Write> RldWriter<W> {
     pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         if !is_plausible(block_times) {
             return Err(RldError::not_writable(
-                "block times beyond 2^33 s, or with nanoseconds of 1 s or more",
+                "block times of zero, beyond 2^33 s, or with nanoseconds of 1 s or more",
             ));
         }
         self.copy_block(block_times, rows)

@@ -208,7 +208,7 @@ fn a_current_of_the_low_range_alone_is_null_where_it_is_out_of_range() {
         encode_row(&layout, &[word], &[value], &mut rows).expect("a row");
     }
     writer
-        .block(&rld_format::wire::BlockTimes::new(0, 0).expect("block times"), &rows)
+        .block(&rld_format::wire::BlockTimes::new(1, 1).expect("block times"), &rows)
         .expect("memory takes it");
     let log = open(&writer.finish().expect("memory takes it").0.into());
     let options = ColumnOptions::physical().with_merged(Merging::instant());

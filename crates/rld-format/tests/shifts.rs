@@ -235,6 +235,49 @@ fn overwritten_bytes_cost_no_block() {
     }
 }
 
+/// A sector of zeros has no times: the rows of its blocks are counted from those around them.
+#[test]
+fn zeros_are_no_block_times() {
+    let whole = log(40);
+    let reader = open(&whole);
+    let (known, layout) = (known(&reader), reader.layout().expect("rows"));
+    for block in [0, 1, 17, 39] {
+        let at = usize::try_from(layout.block_at(block)).expect("small");
+        let mut bytes = whole.to_vec();
+        bytes[at..at + 32].fill(0);
+        let found = read(&bytes.into(), &known, &format!("block {block}"));
+        assert_eq!(
+            (found.rows.len() as u64, found.log.info().lost.losses),
+            (39 * ROWS + 7, 0),
+            "block {block}"
+        );
+        let notes: Vec<_> = found.log.diagnostics().list().iter().map(|note| note.rule.name).collect();
+        assert_eq!(notes, ["stamps_implausible"], "block {block}");
+    }
+}
+
+/// Rows of zeros look like no block times, so that the next block is found where it is.
+#[test]
+fn bytes_lost_among_rows_of_zeros_cost_their_block() {
+    let channels = ["DI1", "DI2"].map(ChannelSpec::bit).into_iter().collect();
+    let spec = LogSpec { block_rows: 400, channels, ..LogSpec::new(1000) };
+    let mut writer = RldWriter::new(Cursor::new(Vec::new()), spec.header().expect("valid")).expect("memory");
+    let rows = vec![0; 400 * writer.layout().row];
+    for block in 0..20 {
+        writer.block(&times(20 * block), &rows).expect("memory");
+    }
+    let whole = writer.finish_in_place().expect("memory").0.into_inner();
+    let layout = open(&whole.clone().into()).layout().expect("rows").clone();
+    for (block, missing) in [(5, 1), (5, 512), (11, 100), (18, 1599)] {
+        let at = usize::try_from(layout.block_at(block)).expect("small") + 32;
+        let mut bytes = whole.clone();
+        bytes.drain(at..at + missing);
+        let log = open(&bytes.into());
+        let found: Vec<_> = log.diagnostics().list().iter().map(|note| note.rule.name).collect();
+        assert_eq!((log.rows(), found), (19 * 400, vec!["block_length"]), "{missing} bytes of block {block}");
+    }
+}
+
 /// Where no block times follow, bytes are read as before: nothing tells where rows are.
 #[test]
 fn without_block_times_nothing_is_left_out() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rovelog_core::Rule;
 use rovelog_core::text::count;
+use zerocopy::IntoBytes as _;
 
 use super::span;
 use crate::diagnostics as rules;
@@ -18,11 +19,14 @@ const SECOND: i64 = 1_000_000_000;
 /// Nanoseconds by which a clock jumps against the other one if it was set, not adjusted.
 const STEP: i64 = 1_000_000;
 
-/// Returns whether block times are valid; then both fit 64 bits of nanoseconds.
+/// Returns whether block times are valid; then both fit 64 bits of nanoseconds. Zero on both clocks is
+/// no time of a logger, but what zeroed bytes and idle digital channels look like.
 pub(crate) fn is_plausible(block_times: &BlockTimes) -> bool {
     let sec = |sec: i64| (-FAR..FAR).contains(&sec);
     let nsec = |nsec: i64| (-SECOND..SECOND).contains(&nsec);
-    sec(block_times.realtime_sec.get())
+    let is_zero = block_times.as_bytes().iter().all(|byte| *byte == 0);
+    !is_zero
+        && sec(block_times.realtime_sec.get())
         && sec(block_times.monotonic_sec.get())
         && nsec(block_times.realtime_nsec.get())
         && nsec(block_times.monotonic_nsec.get())
