@@ -15,12 +15,21 @@ pub(crate) fn part_name(name: &str, part: usize) -> String {
     }
 }
 
+/// What the name of a log has more in that of its ambient file.
+const AMBIENT: &str = "-ambient";
+
 /// Returns the name of the ambient file of a log: `x-ambient.rld`.
-pub(crate) fn ambient_name(name: &str) -> String {
+fn ambient_name(name: &str) -> String {
     match name.rsplit_once('.') {
-        Some((stem, extension)) => format!("{stem}-ambient.{extension}"),
-        None => format!("{name}-ambient"),
+        Some((stem, extension)) => format!("{stem}{AMBIENT}.{extension}"),
+        None => format!("{name}{AMBIENT}"),
     }
+}
+
+/// Returns whether this is the name of the first ambient file among those of a log. A part of a log
+/// `x-ambient.rld` is none.
+pub(crate) fn is_ambient(name: &str) -> bool {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).ends_with(AMBIENT)
 }
 
 /// Returns the existing files that belong to `name`: parts up to the first missing one, then

@@ -12,6 +12,7 @@ use crate::clock::{self, Blocks, Noticed, TimeAxis, TimeBase, TimeOptions, Track
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::layout::{Aligned, times_at};
+use crate::names;
 use crate::reader::{Part, RldReader, Segment};
 use crate::resync::{Follower, Step};
 use crate::row::{Row, Table};
@@ -98,7 +99,7 @@ impl RldReader {
     }
 }
 
-/// Opens a log with its other files. Files that do not belong to it are reported and left out.
+/// Opens a log with its other files, in the order of [`names::companions`]. Files that do not belong to it are reported and left out.
 pub(crate) fn open_with(
     first: Bytes,
     companions: Vec<Companion>,
@@ -106,8 +107,9 @@ pub(crate) fn open_with(
 ) -> Result<RldReader, RldError> {
     // An ambient file that is opened itself: its companions are its own parts.
     let alone = state::is_ambient(&validated(&first)?);
-    let (ambient, parts): (Vec<_>, Vec<_>) =
-        companions.into_iter().partition(|(name, _)| !alone && name.contains("-ambient"));
+    let mut parts = companions;
+    let first_ambient = parts.iter().position(|(name, _)| !alone && names::is_ambient(name));
+    let ambient = parts.split_off(first_ambient.unwrap_or(parts.len()));
     let mut left_out = Vec::new();
     let mut log = longest(first, parts, options, &mut left_out)?;
     let mut ambient = ambient.into_iter();

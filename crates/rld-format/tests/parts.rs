@@ -7,6 +7,7 @@ use rld_format::unit::Unit;
 use rld_format::wire::{BlockTimes, Header};
 use rld_format::{ChannelSpec, Format as _, LogSpec, Rld, RldError, RldReader, encode_row, set_counts};
 use rovelog_core::partial::Unread;
+use rovelog_core::text::count;
 use rovelog_core::wire::{I64Le, U16Le, U32Le};
 use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Select, Value};
 use support::open;
@@ -191,6 +192,55 @@ fn recovery_of_parts_reports_what_it_left_out_and_repaired() {
     assert_eq!((report.details[0].key, &report.details[0].value), ("repaired", &repaired));
 }
 
+/// One file holds all rows but those of a short block before a gap; and it is one log.
+#[test]
+fn one_file_made_of_parts_names_what_it_cannot_hold() {
+    // Where less than half a block is missing, there is no gap: rows only move to other blocks.
+    for (rows, short) in [(47, 7), (61, 1), (73, 0)] {
+        let mut files = [file(&header(), 0), file(&header(), 4), file(&header(), 8)];
+        files[0].truncate(usize::try_from(layout().row_at(rows)).expect("small") + 3);
+        files[2].truncate(files[2].len() - 5);
+        let log = join(&files, &ReadOptions::default()).expect("parts");
+        let mut out = Vec::new();
+        let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory");
+        let one = open(&out.into());
+        assert_eq!(one.info().state, rovelog_core::State::Complete);
+        assert_eq!(
+            (one.rows(), report.records, report.lost.len()),
+            (log.rows() - short, one.rows(), 2),
+            "{rows}"
+        );
+        let merged = Rld::merge(&[&log], rovelog_core::Align::AsIs, &mut Vec::new()).expect("memory");
+        assert_eq!((merged.records, &merged.left_out), (report.records, &report.left_out), "{rows}");
+        let says = "of a short block before a gap: only the last block of a file can be short";
+        let left_out = if short == 0 {
+            vec![]
+        } else {
+            vec![format!("{} {says}", count(usize::try_from(short).expect("small"), "row"))]
+        };
+        assert_eq!(report.left_out, left_out, "{rows}");
+        let mut want = values(&log);
+        let first = usize::try_from(rows / ROWS * ROWS).expect("small");
+        want.drain(first..first + usize::try_from(short).expect("small"));
+        assert_eq!(values(&one), want, "{rows}");
+    }
+}
+
+#[test]
+fn recovery_says_that_an_ambient_file_is_a_log_of_its_own() {
+    let mut damaged = file(&header(), 0);
+    damaged.remove(usize::try_from(layout().row_at(25)).expect("small"));
+    let mut cut = ambient(0);
+    cut.truncate(cut.len() - 1);
+    for (first, records, missing) in [(file(&header(), 0), 80, 0), (damaged, 60, ROWS)] {
+        let log = join(&[first], &ReadOptions::default()).expect("a log");
+        let log = log.with_ambient(open(&cut.clone().into()));
+        let report = log.recover(&mut Vec::new(), &RecoverOptions::default()).expect("memory");
+        assert_eq!((report.records, report.missing_records), (records, missing));
+        assert_eq!(report.left_out, ["1 row of an ambient file, which is a separate log"]);
+    }
+}
+
 fn ambient(first: u64) -> Vec<u8> {
     let channels = ["TSL4531_AMBIENT", "BME280_temp"];
     let channels = channels.map(|name| ChannelSpec::analog(name, Unit::Unitless, 0)).to_vec();
@@ -221,6 +271,13 @@ fn files_next_to_a_log_are_its_parts_its_ambient_file_or_left_out() {
         ("x_p1.rld", file(&header(), 4)),
         ("x-ambient.rld", ambient(0)),
         ("x-ambient_p1.rld", ambient(2)),
+    ];
+    assert_eq!(opened(first(), parts), (vec![160, 4], none.to_vec()));
+    // A log may have a name like that itself.
+    let parts = vec![
+        ("x-ambient_p1.rld", file(&header(), 4)),
+        ("x-ambient-ambient.rld", ambient(0)),
+        ("x-ambient-ambient_p1.rld", ambient(2)),
     ];
     assert_eq!(opened(first(), parts), (vec![160, 4], none.to_vec()));
     // Opened by itself, an ambient file has its own parts.

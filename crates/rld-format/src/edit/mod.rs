@@ -80,21 +80,53 @@ impl RldReader {
     /// # Errors
     /// Returns an error if a gap would be inside a block, or if writing fails.
     pub fn write_rows(&self, rows: Range<u64>, out: impl Write) -> Result<Written, RldError> {
+        let of_one_file = self.of_one_file(rows);
+        if let Some(short) = of_one_file.short.first() {
+            let (from, gap) = (short.start, short.end);
+            let why = format!(
+                "rows {from} to {gap} would be a short block before a gap: only the last can be short"
+            );
+            return Err(RldError::not_writable(why));
+        }
+        self.write_blocks(&of_one_file.blocks, out)
+    }
+
+    /// Divides rows by whether one file can have them: a gap is never inside a block, and no block
+    /// but the last is short.
+    fn of_one_file(&self, rows: Range<u64>) -> OfOneFile {
+        let mut divided = OfOneFile { blocks: Vec::new(), short: Vec::new() };
+        let size = self.table.as_ref().map_or(1, |table| table.layout.block_rows.max(1));
+        let mut from = rows.start;
+        for gap in self.gaps_inside(rows.start + 1..rows.end) {
+            let short = (gap - from) % size;
+            if short > 0 {
+                divided.blocks.push(from..gap - short);
+                divided.short.push(gap - short..gap);
+                from = gap;
+            }
+        }
+        divided.blocks.push(from..rows.end);
+        divided.blocks.retain(|rows| !rows.is_empty());
+        divided
+    }
+
+    /// Writes rows that one file can have, from ranges that start with a block each.
+    fn write_blocks(&self, ranges: &[Range<u64>], out: impl Write) -> Result<Written, RldError> {
         let table = self.table()?;
-        let header = self.clean_header(rows.end.saturating_sub(rows.start))?;
+        let header = self.clean_header(ranges.iter().map(|rows| rows.end - rows.start).sum())?;
         let mut writer = RldWriter::new(out, header)?;
         // The extra word of a writer's bug is left out of each row.
         let skip = table.layout.row - writer.layout().row;
         let size = writer.layout().block_rows;
         let mut kept = Vec::new();
-        let mut from = rows.start;
         let mut near = None;
-        while from < rows.end {
-            let to = rows.end.min(from.saturating_add(size));
-            if let Some(gap) = self.gap_inside(from + 1..to) {
-                let why = format!("rows {from} to {to} would be one block with a gap before row {gap} in it");
-                return Err(RldError::not_writable(why));
-            }
+        let starts = |rows: &Range<u64>| {
+            let end = rows.end;
+            let step = usize::try_from(size).unwrap_or(usize::MAX).max(1);
+            rows.clone().step_by(step).map(move |from| (from, end))
+        };
+        for (from, end) in ranges.iter().flat_map(starts) {
+            let to = end.min(from.saturating_add(size));
             let mut times = self.block_times_at(from)?;
             if !is_plausible(&times) {
                 near = near.or_else(|| self.valid_times_near(from));
@@ -112,20 +144,50 @@ impl RldReader {
                 bytes.chunks_exact(table.layout.row).for_each(|row| kept.extend_from_slice(&row[skip..]));
                 writer.rows(&kept)?;
             }
-            from = to;
         }
         Ok(writer.finish()?.1)
     }
 
-    /// Returns the first row of `rows` with a gap before it.
-    pub(crate) fn gap_inside(&self, rows: Range<u64>) -> Option<u64> {
+    /// Returns the rows of `rows` with a gap before them.
+    fn gaps_inside(&self, rows: Range<u64>) -> impl Iterator<Item = u64> {
         let from = self.blocks.list.partition_point(|block| block.row < rows.start);
-        let blocks = self.blocks.list[from..].iter().take_while(|block| block.row < rows.end);
-        blocks
-            .into_iter()
-            .find(|block| !matches!(block.noticed, Noticed::Steady | Noticed::Implausible))
-            .map(|b| b.row)
+        let blocks = self.blocks.list[from..].iter().take_while(move |block| block.row < rows.end);
+        let is_gap = |noticed| !matches!(noticed, Noticed::Steady | Noticed::Implausible);
+        blocks.filter(move |block| is_gap(block.noticed)).map(|block| block.row)
     }
+}
+
+/// Rows, divided by whether one file can have them.
+struct OfOneFile {
+    /// Ranges of whole blocks; the last block may be short.
+    blocks: Vec<Range<u64>>,
+    /// The rows of short blocks before a gap.
+    short: Vec<Range<u64>>,
+}
+
+impl OfOneFile {
+    /// Returns how many rows are left out.
+    fn short_rows(&self) -> u64 {
+        self.short.iter().map(|rows| rows.end - rows.start).sum()
+    }
+
+    /// Says what a log of one file lacks of these rows.
+    fn left_out(&self) -> Option<String> {
+        let rows = self.short_rows();
+        (rows > 0).then(|| {
+            format!(
+                "{} of a short block before a gap: only the last block of a file can be short",
+                count(rows, "row")
+            )
+        })
+    }
+}
+
+/// Says what a log of one file lacks of those that have an ambient file.
+fn ambient_left_out(log: &RldReader) -> Option<String> {
+    let rows =
+        |log: &RldReader| format!("{} of an ambient file, which is a separate log", count(log.rows(), "row"));
+    log.ambient().map(rows)
 }
 
 /// Writes the part of `log` that `select` names.
@@ -153,7 +215,7 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
         [] => 0..0,
         [rows] => {
             let first = log.block_of(rows.start).map_or(rows.start, |(first, _)| first);
-            if first < rows.start && log.gap_inside(rows.start + 1..rows.end).is_some() {
+            if first < rows.start && log.gaps_inside(rows.start + 1..rows.end).next().is_some() {
                 let text = format!(
                     "{} more at the start: blocks are kept whole because of a gap",
                     count(rows.start - first, "row")
@@ -202,13 +264,12 @@ pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, 
     parts.dedup_by(|a, b| a.bytes == b.bytes);
     let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
     let joined = RldReader::join(bytes, &ReadOptions::default())?;
-    let written = joined.write_rows(0..joined.rows(), &mut *out)?;
+    let rows = joined.of_one_file(0..joined.rows());
+    let written = joined.write_blocks(&rows.blocks, &mut *out)?;
     out.flush()?;
     let gaps = joined.clock_report().gaps.len() as u64;
     let text = if gaps == 0 { "none".to_owned() } else { gaps.to_string() };
-    let left_out = logs.iter().filter_map(|log| log.ambient());
-    let left_out = left_out
-        .map(|log| format!("{} of an ambient file, which is a separate log", count(log.rows(), "row")));
+    let left_out = logs.iter().filter_map(|log| ambient_left_out(log)).chain(rows.left_out());
     Ok(Merged {
         records: written.rows,
         topics: 1,

@@ -7,8 +7,10 @@ use std::ops::Range;
 use rovelog_core::text::count;
 use rovelog_core::{Detail, LogReader as _, Recovery, Severity, Value, ranges};
 
+use super::ambient_left_out;
 use crate::diagnostics as rules;
 use crate::error::RldError;
+use crate::layout::Layout;
 use crate::reader::RldReader;
 
 /// Writes every intact row of `log` to one file, also if the log has several.
@@ -25,19 +27,21 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
         let only_views = [&rules::STAMPS_IMPLAUSIBLE, &rules::NAME_ALIAS].contains(&d.rule);
         changes(d.rule.severity) && !only_views
     });
+    let ambient = ambient_left_out(log);
     if !rewritten && log.parts.len() == 1 {
-        return Ok(Recovery::copied(log.rows(), &log.parts[0].bytes, out)?);
+        let copied = Recovery::copied(log.rows(), &log.parts[0].bytes, out)?;
+        return Ok(Recovery { left_out: ambient.into_iter().collect(), ..copied });
     }
     let whole = all_rows(log)?;
     let damaged = log;
     let log = whole.as_ref().unwrap_or(log);
-    let rows = log.rows();
+    let rows = log.of_one_file(0..log.rows());
     let size: u64 = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
     let lost = lost(log);
-    if rows == 0 {
+    if log.rows() == 0 {
         out.write_all(&log.clean_header(0)?.to_bytes())?;
     } else {
-        log.write_rows(0..rows, &mut *out)?;
+        log.write_blocks(&rows.blocks, &mut *out)?;
     }
     out.flush()?;
     let repairs = [Severity::Repaired, Severity::LeftOut];
@@ -52,14 +56,24 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
             Value::List(repaired),
         )]
     };
+    let missing = |log: &RldReader| log.info().lost.missing_records;
+    let left_out_bytes = log.table.as_ref().map_or(0, |table| short_bytes(&rows.short, &table.layout));
     Ok(Recovery {
-        records: rows,
-        kept_bytes: size - ranges::total(&lost),
+        records: log.rows() - rows.short_rows(),
+        kept_bytes: size - ranges::total(&lost) - left_out_bytes,
         lost,
-        missing_records: damaged.info().lost.missing_records,
+        // The records that an ambient file lacks are counted for the log that it belongs to.
+        missing_records: missing(damaged) - damaged.ambient().map_or(0, missing),
+        left_out: ambient.into_iter().chain(rows.left_out()).collect(),
         details,
         ..Recovery::default()
     })
+}
+
+/// Returns the bytes of blocks of so many rows each.
+fn short_bytes(blocks: &[Range<u64>], layout: &Layout) -> u64 {
+    let bytes = |rows: &Range<u64>| u64::try_from(layout.body(rows.end - rows.start)).unwrap_or_default();
+    blocks.iter().map(bytes).sum()
 }
 
 /// Returns the log with the rows after those that the headers of its files count, if there are any.
