@@ -122,11 +122,6 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     if text.iter().any(|byte| !(0x20..0x7f).contains(byte) && !byte.is_ascii_whitespace()) {
         notes.push((&rules::COMMENT_NOT_ASCII, range, "non-printable or non-ASCII bytes".to_owned()));
     }
-    let rate = header.lead_in.sample_rate.get();
-    if (1..1000).contains(&rate) && header.lead_in.data_block_size.get() != 1 {
-        let text = format!("{} per second: means or single samples", count(rate, "row"));
-        notes.push((&rules::AVERAGED, field_range!(0, LeadIn, sample_rate), text));
-    }
 }
 
 #[cfg(test)]

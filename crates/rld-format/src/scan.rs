@@ -106,7 +106,7 @@ pub(crate) fn open_with(
     options: &ReadOptions,
 ) -> Result<RldReader, RldError> {
     // An ambient file that is opened itself: its companions are its own parts.
-    let alone = state::is_ambient(&validated(&first)?);
+    let alone = validated(&first)?.is_ambient();
     let mut parts = companions;
     let first_ambient = parts.iter().position(|(name, _)| !alone && names::is_ambient(name));
     let ambient = parts.split_off(first_ambient.unwrap_or(parts.len()));
@@ -115,7 +115,7 @@ pub(crate) fn open_with(
     let mut ambient = ambient.into_iter();
     if let Some((name, first)) = ambient.next() {
         match longest(first, ambient.collect(), options, &mut left_out) {
-            Ok(ambient) if state::is_ambient(&ambient.validated) => log = log.with_ambient(ambient),
+            Ok(ambient) if ambient.validated.is_ambient() => log = log.with_ambient(ambient),
             Ok(_) => left_out.push((name, "its channels are not those of sensors".to_owned())),
             Err(error) => left_out.push((name, error.to_string())),
         }
@@ -350,6 +350,9 @@ impl Opening {
                 .iter()
                 .map(|segment| layout.map_or(0, |layout| layout.blocks(segment.rows)))
                 .sum(),
+            last_rows: segments
+                .last()
+                .map_or(0, |last| layout.map_or(0, |layout| state::last_rows(last.rows, layout.block_rows))),
             parts: parts.len(),
             gaps,
             is_whole: unread.is_empty(),

@@ -1,15 +1,15 @@
 //! The channel table: names, units, scales and links, the same for all versions.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rovelog_core::names::UniqueNames;
 use rovelog_core::text::up_to_nul;
 use rovelog_core::{Field, FieldType, Rule, Scalar, Schema};
 
 use crate::diagnostics as rules;
 use crate::unit::{Scale, Unit, raw_unit};
-use crate::wire::{CHANNEL_LEN, ChannelRecord, Header, NO_LINK, Version};
+use crate::wire::{CHANNEL_LEN, ChannelRecord, Header, LeadIn, NO_LINK, Version};
 
 /// One column of a log.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +84,7 @@ fn link(channel: &ChannelRecord, channels: usize, version: &Version) -> Result<O
 /// about them.
 pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut Notes) -> Vec<Channel> {
     let binary = usize::from(header.lead_in.binary_count.get());
-    let mut names: BTreeMap<String, u32> = BTreeMap::new();
+    let mut names = UniqueNames::default();
     let mut list = Vec::with_capacity(header.channels.len());
     for (i, record) in header.channels.iter().enumerate() {
         let range = at + i as u64 * CHANNEL_LEN..at + (i as u64 + 1) * CHANNEL_LEN;
@@ -97,11 +97,13 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
             note(&rules::NAME_ALIAS, format!("channel {i}: BME280_preas is BME280_press"));
             "BME280_press".clone_into(&mut name);
         }
-        let times = names.entry(name.clone()).or_default();
-        *times += 1;
-        if *times > 1 {
-            note(&rules::NAME_REPEATED, format!("channel {i}: name {name:?} used {times} times"));
-            name = format!("{name}#{times}");
+        let unique = names.give(&name);
+        if unique != name {
+            note(
+                &rules::NAME_REPEATED,
+                format!("channel {i}: name {name:?} is used again, here as {unique:?}"),
+            );
+            name = unique;
         }
         let is_binary = i < binary;
         let unit = Unit::of(record.unit.get(), version.unit_zero_is_unitless);
@@ -139,6 +141,14 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         list.push(Channel { name: name.into(), unit, scale, size, valid, is_binary });
     }
     list
+}
+
+/// Returns whether these are the channels of an ambient file: only its sensors, one row per block.
+pub(crate) fn is_ambient(lead_in: &LeadIn, channels: &[Channel]) -> bool {
+    let sensor =
+        |channel: &Channel| channel.name.starts_with("TSL4531_") || channel.name.starts_with("BME280_");
+    let is_slow = lead_in.binary_count.get() == 0 && lead_in.data_block_size.get() == 1;
+    is_slow && !channels.is_empty() && channels.iter().all(sensor)
 }
 
 /// Returns the fields of a row: bits and physical values; raw values if the scale is not supported.

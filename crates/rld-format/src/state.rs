@@ -23,6 +23,8 @@ pub(crate) struct Known<'a> {
     pub(crate) size: u64,
     pub(crate) rows: u64,
     pub(crate) blocks: u64,
+    /// Rows of the last block.
+    pub(crate) last_rows: u64,
     pub(crate) parts: usize,
     /// Number of gaps, and their nanoseconds.
     pub(crate) gaps: (u64, i128),
@@ -34,19 +36,9 @@ pub(crate) struct Known<'a> {
     pub(crate) report: Option<&'a ClockReport>,
 }
 
-/// Returns whether these are the channels of an ambient file: only its sensors, one row per block.
-pub(crate) fn is_ambient(validated: &Validated) -> bool {
-    let sensor = |name: &str| name.starts_with("TSL4531_") || name.starts_with("BME280_");
-    let header = &validated.header.lead_in;
-    header.binary_count.get() == 0
-        && header.data_block_size.get() == 1
-        && !validated.channels.is_empty()
-        && validated.channels.iter().all(|channel| sensor(&channel.name))
-}
-
 /// Returns the table of a log whose rows can be located, and its topic.
 pub(crate) fn topic(validated: &Validated) -> (Option<Table>, Topic) {
-    let name = if is_ambient(validated) { AMBIENT } else { SAMPLES };
+    let name = if validated.is_ambient() { AMBIENT } else { SAMPLES };
     let table = validated.layout.as_ref().ok().map(|layout| Table {
         channels: validated.channels.clone(),
         layout: layout.clone(),
@@ -54,6 +46,14 @@ pub(crate) fn topic(validated: &Validated) -> (Option<Table>, Topic) {
     });
     let schema = table.as_ref().map(|table| Arc::clone(&table.schema));
     (table, Topic::new(TopicId(0), name.to_owned(), name.to_owned(), schema))
+}
+
+/// Returns the rows of the last of the blocks that have `rows` rows, each but it `size`.
+pub(crate) fn last_rows(rows: u64, size: u64) -> u64 {
+    match rows.checked_rem(size) {
+        Some(0) => size.min(rows),
+        rest => rest.unwrap_or_default(),
+    }
 }
 
 /// Returns a time on the Unix clock.
@@ -106,10 +106,12 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
         ]),
     ));
     let size = u64::from(lead_in.data_block_size.get());
-    let full = (known.blocks.saturating_sub(1)).saturating_mul(size);
-    let last = if known.parts == 1 { known.rows.saturating_sub(full) } else { size };
+    let last = known.last_rows;
+    // Each file of a set may end in a short block.
+    let full = known.rows - last == known.blocks.saturating_sub(1).saturating_mul(size);
     let text = match known.blocks {
         0 => "none".to_owned(),
+        n if !full => format!("{n} of at most {size}, last {last}"),
         n if last == size => format!("{n} x {size}"),
         n => format!("{n} x {size}, last {last}"),
     };

@@ -285,6 +285,10 @@ impl<R: Read + Send> LogStream for RldStream<R> {
             size: self.input.source.window().end(),
             rows: self.rows,
             blocks: self.blocks,
+            last_rows: state::last_rows(
+                self.rows,
+                self.validated.header.lead_in.data_block_size.get().into(),
+            ),
             parts: 1,
             gaps: self.gaps,
             first: self.first,

@@ -15,7 +15,7 @@ use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::header;
 use crate::layout::{Aligned, Layout, times_at};
-use crate::schema::{Channel, Notes, channels};
+use crate::schema::{Channel, Notes, channels, is_ambient};
 use crate::wire::{BLOCK_TIMES_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
 /// Bytes that a stream can buffer to find out whether rows have an extra word: a block of one second
@@ -36,6 +36,13 @@ pub(crate) struct Validated {
     /// True if a known writer can have made the channel table.
     pub(crate) plausible: bool,
     pub(crate) notes: Notes,
+}
+
+impl Validated {
+    /// Returns whether this is an ambient file.
+    pub(crate) fn is_ambient(&self) -> bool {
+        is_ambient(&self.header.lead_in, &self.channels)
+    }
 }
 
 /// The rows of a file, and the bytes that are not part of one.
@@ -87,6 +94,11 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
     let layout = Layout::of(&header, end, extra);
     if lead_in.sample_rate.get() == 0 && declared != Some(0) {
         notes.push((&rules::RATE_ZERO, field_range!(0, LeadIn, sample_rate), "the rate is 0".to_owned()));
+    }
+    let rate = lead_in.sample_rate.get();
+    if (1..1000).contains(&rate) && !is_ambient(lead_in, &channels) {
+        let text = format!("{} per second: means or single samples", count(rate, "row"));
+        notes.push((&rules::AVERAGED, field_range!(0, LeadIn, sample_rate), text));
     }
     Ok(Ok(Validated { header, version, channels, layout, declared, further: 0, plausible, notes }))
 }

@@ -79,7 +79,7 @@ impl Watch {
                 channels.iter().enumerate().filter_map(|(i, channel)| Wrap::new(i, channel)).collect();
         }
         let slow = (1..1000).contains(&rate) && 1000 % rate == 0;
-        if slow && validated.header.lead_in.data_block_size.get() > 1 {
+        if slow && !validated.is_ambient() {
             watch.means = Some(Means::new(1000 / u32::from(rate), channels));
         }
         if !watch.wraps.is_empty() || watch.means.is_some() {

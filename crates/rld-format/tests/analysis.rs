@@ -3,12 +3,16 @@
 
 mod support;
 
-use rld_format::RldReader;
 use rld_format::analysis::{
     Current, Events, Levels, MARGIN_SETTLED, Phase, Source, StateRuns, Stats, StatsOptions, Threshold,
     Windows, currents,
 };
 use rld_format::clock::{TRUE_SECOND, TimeOptions};
+use std::io::Cursor;
+
+use rld_format::unit::Unit;
+use rld_format::wire::BlockTimes;
+use rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter, encode_row};
 use rovelog_core::parallel::Jobs;
 use rovelog_testing::{Log, read_json, sha256};
 use serde_json::Value as Json;
@@ -151,6 +155,54 @@ fn windows_contain_the_rows_that_start_in_them() {
     assert!(clocked[0].partial && clocked[0].rows.end < 997);
     let first = times.time(clocked[1].rows.start).expect("a time");
     assert!(first.rem_euclid(second) < 1_003_520, "{first}");
+}
+
+/// Events with fewer rows between them than asked for become one; no row is lost between others.
+#[test]
+fn events_are_joined_across_fewer_rows_than_asked_for() {
+    let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
+    let header = LogSpec { block_rows: 20, channels, ..LogSpec::new(1000) }.header().expect("valid");
+    let mut writer = RldWriter::new(Cursor::new(Vec::new()), header).expect("memory");
+    let (layout, mut rows) = (writer.layout().clone(), Vec::new());
+    for value in [0, 5, 0, 5, 5, 0, 0, 5, 0, 0, 0, 5] {
+        encode_row(&layout, &[], &[value], &mut rows).expect("it fits");
+    }
+    writer.block(&BlockTimes::new(1, 1).expect("block times"), &rows).expect("memory");
+    let reader = open(&writer.finish_in_place().expect("memory").0.into_inner().into());
+    let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
+    let mut events = |join: u64| {
+        let threshold = Threshold::new(3, 3).joined_within(join);
+        Events::of_channel(&reader, &mut sums, 0, threshold).map(|event| event.rows).collect::<Vec<_>>()
+    };
+    assert_eq!(events(0), [1..2, 3..5, 7..8, 11..12]);
+    assert_eq!(events(1), events(0));
+    assert_eq!(events(2), [1..5, 7..8, 11..12]);
+    assert_eq!(events(3), [1..8, 11..12]);
+    assert_eq!(events(4).first(), Some(&(1..12)));
+}
+
+/// Times of rows decide, not their numbers: what is missing in a gap is in no window.
+#[test]
+fn a_gap_is_in_no_window() {
+    const BLOCK: i128 = 20 * 1_003_520;
+    let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
+    let header = LogSpec { block_rows: 20, channels, ..LogSpec::new(1000) }.header().expect("valid");
+    let mut writer = RldWriter::new(Cursor::new(Vec::new()), header).expect("memory");
+    let rows = vec![0; 20 * writer.layout().row];
+    // The last block is before the one before it: the clocks were set back.
+    for block in [0, 1, 2, 500_000_000, 500_000_001, 5] {
+        let at = block * BLOCK;
+        let times = BlockTimes::new(1_700_000_000_000_000_000 + at, 987_000 + at).expect("in range");
+        writer.block(&times, &rows).expect("memory");
+    }
+    let reader = open(&writer.finish_in_place().expect("memory").0.into_inner().into());
+    let times = reader.times(TimeOptions::default());
+    let mut sums = reader.accumulator(&StatsOptions::default()).expect("rows");
+    let window = i64::try_from(2 * BLOCK).expect("small");
+    let windows = Windows::new(&mut sums, window, Phase::Start, &times, (reader.rows(), 1000));
+    let found: Vec<_> = windows.map(|window| (window.number, window.rows, window.partial)).collect();
+    let far = 250_000_000;
+    assert_eq!(found, [(0, 0..40, false), (1, 40..60, false), (far, 60..120, true)]);
 }
 
 #[test]

@@ -205,6 +205,8 @@ fn one_file_made_of_parts_names_what_it_cannot_hold() {
         let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory");
         let one = open(&out.into());
         assert_eq!(one.info().state, rovelog_core::State::Complete);
+        let blocks = log.info().details.iter().find(|detail| detail.key == "blocks").expect("blocks");
+        assert_eq!(blocks.text, Some(format!("{} of at most 20, last 19", rows.div_ceil(ROWS) + 8)));
         assert_eq!(
             (one.rows(), report.records, report.lost.len()),
             (log.rows() - short, one.rows(), 2),

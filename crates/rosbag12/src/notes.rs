@@ -133,7 +133,7 @@ impl Tables {
                 }
             }
         }
-        if connection.nth > 1 {
+        if connection.is_further {
             diagnostics.push(&rules::SECOND_TYPE, at.clone(), || {
                 format!("{name}: messages of another type on {}", text_of(&connection.topic))
             });

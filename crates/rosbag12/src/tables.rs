@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rovelog_core::layout::{Fit, Layout};
+use rovelog_core::names::UniqueNames;
 use rovelog_core::span::Spread;
 use rovelog_core::{Clock, Decode, Result, Timestamp, Topic, TopicId, Value};
 
@@ -38,8 +39,8 @@ pub struct Connection {
     pub(crate) stats: Stats,
     /// Number of definitions when this was last looked up; `usize::MAX` before the first time.
     pub(crate) resolved_with: usize,
-    /// Which connection of the topic it is, from 1.
-    pub(crate) nth: u32,
+    /// Whether its topic has an earlier connection.
+    pub(crate) is_further: bool,
 }
 
 impl Connection {
@@ -175,7 +176,7 @@ pub(crate) struct Tables {
     pub(crate) callerids: Vec<Box<[u8]>>,
     callerid_numbers: HashMap<Box<[u8]>, u32>,
     by_key: HashMap<Key, u32>,
-    names: HashMap<String, u32>,
+    names: UniqueNames,
     pub(crate) clock: Clock,
 }
 
@@ -190,7 +191,7 @@ impl Tables {
             callerids: Vec::new(),
             callerid_numbers: HashMap::new(),
             by_key: HashMap::new(),
-            names: HashMap::new(),
+            names: UniqueNames::default(),
             clock,
         }
     }
@@ -207,10 +208,8 @@ impl Tables {
         let number = u32::try_from(self.connections.len()).ok()?;
         self.by_key.insert(key, number);
         let shown = text_of(topic);
-        let count = self.names.entry(shown.clone()).or_default();
-        *count += 1;
-        let nth = *count;
-        let name = if nth == 1 { shown } else { format!("{shown}#{nth}") };
+        let name = self.names.give(&shown);
+        let is_further = name != shown;
         let type_name = text_of(ty);
         let type_name = match type_name.strip_prefix("rostools/") {
             Some(rest) => format!("roslib/{rest}"),
@@ -225,7 +224,7 @@ impl Tables {
             unusable: None,
             stats: Stats::default(),
             resolved_with: usize::MAX,
-            nth,
+            is_further,
         });
         Some(number)
     }
@@ -237,7 +236,7 @@ impl Tables {
 
     /// Returns whether a topic of this name was met before.
     pub(crate) fn has_topic(&self, topic: &[u8]) -> bool {
-        self.names.contains_key(&text_of(topic))
+        self.names.contains(&text_of(topic))
     }
 
     /// Returns a connection that was met before.

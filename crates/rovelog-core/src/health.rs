@@ -276,7 +276,7 @@ impl Health {
     }
 
     /// Returns the topics with gaps, the one with the longest gap first.
-    pub fn with_gaps(&self) -> Vec<&TopicHealth> {
+    fn with_gaps(&self) -> Vec<&TopicHealth> {
         let mut found: Vec<_> = self.topics.iter().filter(|topic| topic.gaps > 0).collect();
         found.sort_by_key(|topic| std::cmp::Reverse(topic.longest));
         found

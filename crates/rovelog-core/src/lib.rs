@@ -25,6 +25,7 @@ pub mod info;
 pub mod layout;
 #[doc(hidden)]
 pub mod limits;
+pub mod names;
 #[doc(hidden)]
 pub mod order;
 #[doc(hidden)]

@@ -119,13 +119,6 @@ impl Select {
         self
     }
 
-    /// Returns the same selection with the bytes of truth values in columns.
-    #[must_use]
-    pub fn with_bool_bytes(mut self) -> Self {
-        self.bool_bytes = true;
-        self
-    }
-
     /// Returns whether the block that starts at this offset is selected.
     pub fn keeps_block(&self, start: u64) -> bool {
         self.blocks.as_ref().is_none_or(|blocks| blocks.contains(&start))

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rovelog_core::layout::Layout as RecordLayout;
+use rovelog_core::names::UniqueNames;
 use rovelog_core::wire::U64Le;
 use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
 
@@ -167,8 +168,8 @@ pub struct Definitions {
     pub(crate) subscriptions: Vec<Subscription>,
     pub(crate) topics: Vec<Topic>,
     limits: Limits,
-    /// Uses of each topic name, to tell a second series of a name: `t/0#2`.
-    names: HashMap<String, u32>,
+    /// Names of topics: a second series of a name is `t/0#2`.
+    names: UniqueNames,
     /// Subscriptions that wait for the definition of a type.
     waiting: HashMap<String, Vec<u32>>,
     /// Where ids lost their meaning because there were too many subscriptions, and the topics that
@@ -346,10 +347,7 @@ impl Definitions {
             return;
         }
         let series = u32::try_from(self.topics.len()).expect("an 'A' message has at least 7 bytes");
-        let base = format!("{type_name}/{multi_id}");
-        let uses = self.names.entry(base.clone()).or_default();
-        *uses += 1;
-        let topic_name = if *uses == 1 { base } else { format!("{base}#{uses}") };
+        let topic_name = self.names.give(&format!("{type_name}/{multi_id}"));
         let layout = self.lay_out(series, type_name);
         match &layout {
             Err(Undecodable::Missing(missing)) if missing == type_name => {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rovelog_core::layout::{Builder as Fields, Element, Layout as Record, Len};
+use rovelog_core::names::UniqueNames;
 use rovelog_core::{Limits, Scalar};
 
 use crate::px4::fields::{self, Release};
@@ -258,8 +259,7 @@ struct Builder {
     leaves: u64,
     height: usize,
     timestamp: Option<TimeField>,
-    /// The names given, each with the number that the last field of that name has.
-    names: HashMap<String, usize>,
+    names: UniqueNames,
 }
 
 impl Builder {
@@ -272,7 +272,7 @@ impl Builder {
             leaves: 0,
             height: 0,
             timestamp: None,
-            names: HashMap::new(),
+            names: UniqueNames::default(),
         }
     }
 
@@ -317,11 +317,7 @@ impl Builder {
         }
         let offset = usize::try_from(offset).expect("MAX_ROW fits");
         let mut unit = None;
-        if name == "timestamp"
-            && len == Len::One
-            && self.timestamp.is_none()
-            && !self.names.contains_key(name)
-        {
+        if name == "timestamp" && len == Len::One && self.timestamp.is_none() && !self.names.contains(name) {
             let width = match element {
                 Element::Scalar(Scalar::UInt64) => Some(TimeWidth::U64Micros),
                 Element::Scalar(Scalar::UInt32) => Some(TimeWidth::U32Micros),
@@ -332,7 +328,7 @@ impl Builder {
             self.timestamp = width.map(|width| TimeField { offset, width });
             unit = width.map(|width| if width == TimeWidth::U8Millis { "ms" } else { "us" });
         }
-        let name = self.unique(name);
+        let name = self.names.give(name);
         self.fields.field(name, element, len, ty.to_string());
         if let Some(unit) = unit {
             self.fields.unit(unit);
@@ -351,23 +347,6 @@ impl Builder {
         if let Some(names) = fields::names(&self.name, name, release, old_modes) {
             self.fields.names(names);
         }
-    }
-
-    /// A field name used twice: the second is `x#2`.
-    fn unique(&mut self, name: &str) -> String {
-        let Some(last) = self.names.get(name) else {
-            self.names.insert(name.to_owned(), 1);
-            return name.to_owned();
-        };
-        let mut number = last + 1;
-        // A field may have been named like that in the log.
-        while self.names.contains_key(&format!("{name}#{number}")) {
-            number += 1;
-        }
-        let unique = format!("{name}#{number}");
-        self.names.insert(name.to_owned(), number);
-        self.names.insert(unique.clone(), 1);
-        unique
     }
 
     fn finish(self, limits: &Limits) -> Result<Layout, Undecodable> {

@@ -31,11 +31,9 @@ rovelog_core::rules! {
     IMAGE_SIZE "W-VEL-111" "image_size" Note
         "the width and height of an image message differ from those of the JPEG in it"
     IMAGE_HEADER "W-VEL-112" "image_header" Note
-        "an image message that is marked as compressed, but has no readable JPEG header"
+        "an image message with a JPEG whose header cannot be read"
     BAD_MAGIC "W-VEL-113" "bad_magic" Repaired
         "the first bytes are not those of a VEL log: read as one on request"
-    ID_COLLISION "W-VEL-114" "id_collision" Note
-        "a declared name whose id already belongs to a published type"
     DATE_UNWRAPPED "W-VEL-115" "date_unwrapped" Note
         "positions whose date jumps by whole days or by 1024 weeks: only the time of day is used"
     MESSAGES_BEHIND_END "W-VEL-116" "messages_behind_end" LeftOut

@@ -38,7 +38,7 @@ impl JpegHeader {
 
 /// Returns what is wrong with an image by its header.
 pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
-    if !image.is_compressed.get() {
+    if image.encoding() != Encoding::Jpeg {
         return None;
     }
     let (width, height) = (image.width.get(), image.height.get());

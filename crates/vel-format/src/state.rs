@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rovelog_core::layout::{Fit, Layout};
+use rovelog_core::names::UniqueNames;
 use rovelog_core::span::{DataSpan, Spread};
 use rovelog_core::{Clock, Decode, Timestamp, Topic, TopicId, Value};
 
@@ -62,7 +63,7 @@ pub(crate) struct Summary {
     images: HashMap<i32, u32>,
     pub(crate) lasers: HashMap<Box<[u8]>, u32>,
     pub(crate) raws: HashMap<(u32, i32), u32>,
-    names: HashMap<String, u32>,
+    names: UniqueNames,
     pub(crate) check: Check,
     pub(crate) counts: Counts,
     pub(crate) span: Option<(i64, i64)>,
@@ -117,7 +118,7 @@ impl Summary {
             images: HashMap::new(),
             lasers: HashMap::new(),
             raws: HashMap::new(),
-            names: HashMap::new(),
+            names: UniqueNames::default(),
             check: Check::new(&scanner.start),
             counts: Counts::default(),
             span: None,
@@ -200,7 +201,7 @@ impl Summary {
                     return *series;
                 }
                 if self.has_free_topic(scanner, message) {
-                    let series = self.add_kind(format!("ImageM/{source}"), kind);
+                    let series = self.add_kind(&format!("ImageM/{source}"), kind);
                     self.images.insert(source, series);
                     return series;
                 }
@@ -211,7 +212,7 @@ impl Summary {
                 }
                 if self.has_free_topic(scanner, message) {
                     let name = laser_topic(&laser.sensor_name);
-                    let series = self.add_kind(name, kind);
+                    let series = self.add_kind(&name, kind);
                     self.lasers.insert((*laser.sensor_name).into(), series);
                     return series;
                 }
@@ -222,7 +223,7 @@ impl Summary {
         if let Some(series) = self.plain[slot] {
             return series;
         }
-        let series = self.add_kind(kind.name().to_owned(), kind);
+        let series = self.add_kind(kind.name(), kind);
         self.plain[slot] = Some(series);
         series
     }
@@ -249,7 +250,7 @@ impl Summary {
             if let Some(others) = self.others {
                 return others;
             }
-            let others = self.add(OTHERS.to_owned(), None, OTHERS);
+            let others = self.add(OTHERS, None, OTHERS);
             self.others = Some(others);
             return others;
         }
@@ -258,21 +259,19 @@ impl Summary {
             None => raw_topic(key.0, key.1),
         };
         let reading = self.decoder.types.find(key.0, key.1).cloned();
-        let series = self.add(name.clone(), reading, &name);
+        let series = self.add(&name, reading, &name);
         self.raws.insert(key, series);
         series
     }
 
-    fn add_kind(&mut self, name: String, kind: Kind) -> u32 {
+    fn add_kind(&mut self, name: &str, kind: Kind) -> u32 {
         let reading = self.decoder.types.find(kind.type_id(), kind.version()).cloned();
         self.add(name, reading, kind.name())
     }
 
     /// Adds a topic. Names that two topics would share get a number: `name#2`.
-    fn add(&mut self, name: String, reading: Reading, type_name: &str) -> u32 {
-        let uses = self.names.entry(name.clone()).or_default();
-        *uses += 1;
-        let name = if *uses == 1 { name } else { format!("{name}#{uses}") };
+    fn add(&mut self, name: &str, reading: Reading, type_name: &str) -> u32 {
+        let name = self.names.give(name);
         let series = u32::try_from(self.topics.len()).unwrap_or(u32::MAX);
         let schema = match &reading {
             Some(declared) => Arc::clone(declared.layout().schema()),

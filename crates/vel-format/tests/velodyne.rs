@@ -285,3 +285,37 @@ fn one_packet_never_decides_and_timestamps_may_pass_the_hour() {
     assert_eq!(steps, [553_000; 3]);
     assert_eq!(Return::Both as u8, 3);
 }
+
+/// Returns a log of a VLP-16 that stands still: `seconds` of packets, 20 in each message.
+fn standing_still(seconds: u32) -> Vec<u8> {
+    let block = [&[0xFF, 0xEE, 0x28, 0x23][..], &[0x88, 0x13, 50].repeat(32)].concat();
+    let message = |first: u32| {
+        let packets = (first..first + 20).flat_map(|number| {
+            let end = [&(number * 1327).to_le_bytes()[..], &[0x37, 0x22]].concat();
+            [block.repeat(12), end].concat()
+        });
+        let data = [20_u32.to_le_bytes().to_vec(), packets.collect()].concat();
+        let millis = 1000.0 + f64::from(first) * 1.327;
+        let size = u32::try_from(17 + data.len()).expect("small");
+        let head = [&size.to_le_bytes()[..], &[0x49], &0x3112b_i32.to_le_bytes(), &100_i32.to_le_bytes()];
+        [&head.concat()[..], &millis.to_le_bytes(), &data].concat()
+    };
+    let messages = (0..seconds * 753 / 20).flat_map(|number| message(20 * number));
+    b"\xa4VEL\x01\0\x01\0\0\0\0\0".iter().copied().chain(messages).collect()
+}
+
+/// A sensor that does not turn has no revolutions: what is handed out ends after a second.
+#[test]
+fn points_of_a_sensor_that_stands_still_come_second_by_second() {
+    let reader = open(&standing_still(6).into());
+    let all: usize = reader.packets().map(|(_, packets)| 12 * 32 * packets.len()).sum();
+    let mut revolutions = reader.revolutions(None, None, PointOptions::default(), 0).unwrap();
+    let (mut count, mut number) = (0, 0);
+    while let Some(revolution) = revolutions.next() {
+        assert!(revolution.partial);
+        let last = revolution.points.iter().map(|point| point.nanos).max().expect("points");
+        assert!((0..1_100_000_000).contains(&last), "{last}");
+        (count, number) = (count + revolution.points.len(), number + 1);
+    }
+    assert_eq!((count, number), (all, 6));
+}

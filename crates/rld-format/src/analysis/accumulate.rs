@@ -473,14 +473,15 @@ fn product(
     }
     for i in rows.clone() {
         let volts = i128::from(volts.at(i)) - minus.map_or(0, |minus| i128::from(minus.at(i)));
-        add_product(sums, volts * i128::from(amps.at(i)) * i128::from(factor));
+        let product = volts.saturating_mul(amps.at(i).into());
+        add_product(sums, product.saturating_mul(factor.into()));
     }
 }
 
 /// Adds a product; its square would exceed 128 bits, and is not needed.
 fn add_product(sums: &mut Sums, product: i128) {
     sums.count += 1;
-    sums.sum += product;
+    sums.sum = sums.sum.saturating_add(product);
     sums.min = sums.min.min(product);
     sums.max = sums.max.max(product);
 }
@@ -513,7 +514,7 @@ fn narrow_product(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
     let products = (i128::from(high) << 32) + i128::from(both);
     let sum = products + v * i128::from(of_amps) + a * i128::from(of_volts) + n * v * a;
     sums.count += volts.len() as u64;
-    sums.sum += sum * factor;
+    sums.sum = sums.sum.saturating_add(sum * factor);
     // Only candidates for a new minimum or maximum are computed exactly.
     let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
     for (volt, amp) in volts.iter().zip(amps) {

@@ -139,13 +139,11 @@ impl<'r, 'a> Events<'r, 'a> {
         while let Some(value) = self.value() {
             match end {
                 None if value < self.threshold.leave => end = Some(self.row - 1),
-                Some(ended) if value >= enter && self.row - 1 - ended < self.threshold.join_rows => {
-                    end = None;
-                }
-                Some(ended) if self.row - ended >= self.threshold.join_rows => break,
+                Some(_) if value >= enter => end = None,
                 _ => {}
             }
-            if end.is_some() && self.threshold.join_rows == 0 {
+            // What starts now is an event of its own.
+            if end.is_some_and(|ended| self.row - ended >= self.threshold.join_rows) {
                 break;
             }
         }

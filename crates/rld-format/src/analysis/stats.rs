@@ -8,7 +8,8 @@ use crate::unit::Scale;
 pub struct Sums {
     /// Number of values.
     pub count: u64,
-    /// Sum of the values.
+    /// Sum of the values; the nearest limit of 128 bits on overflow, which takes products of values
+    /// of 64 bits.
     pub sum: i128,
     /// Sum of the squares; `u128::MAX` on overflow.
     pub sum_sq: u128,
@@ -28,7 +29,7 @@ impl Sums {
     /// Adds the sums of other values.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
-        self.sum += other.sum;
+        self.sum = self.sum.saturating_add(other.sum);
         self.sum_sq = self.sum_sq.saturating_add(other.sum_sq);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -42,17 +43,17 @@ impl Sums {
         }
         Self {
             count: self.count,
-            sum: self.sum * wide,
+            sum: self.sum.saturating_mul(wide),
             sum_sq: self.sum_sq.saturating_mul(wide.unsigned_abs().pow(2)),
-            min: self.min * wide,
-            max: self.max * wide,
+            min: self.min.saturating_mul(wide),
+            max: self.max.saturating_mul(wide),
         }
     }
 
     /// Adds one value.
     pub(super) fn push(&mut self, value: i128) {
         self.count += 1;
-        self.sum += value;
+        self.sum = self.sum.saturating_add(value);
         let magnitude = value.unsigned_abs();
         self.sum_sq = self.sum_sq.saturating_add(magnitude.saturating_mul(magnitude));
         self.min = self.min.min(value);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::accumulate::Accumulator;
 use super::stats::Stats;
-use crate::clock::{TRUE_SECOND, TimeMap};
+use crate::clock::{Piece, TimeMap};
 
 /// Start of the windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -30,21 +30,25 @@ pub struct Window {
     pub stats: Stats,
 }
 
-/// Iterator over the windows of a log.
+/// Iterator over the windows of a log that contain rows, by the times of rows: what is missing in a
+/// gap is in no window, and where a clock was set back, the window at the place goes on until its end.
 #[derive(Debug)]
 pub struct Windows<'r, 'a> {
     sums: &'r mut Accumulator<'a>,
+    pieces: Vec<Piece>,
     nanos: i128,
-    rate: i128,
-    /// Nanoseconds from the start of the first window to the first row.
-    before: i128,
+    /// Start of window 0.
+    start: i128,
+    /// Whether window 0 starts before the first row.
+    starts_before: bool,
     rows: u64,
+    row: u64,
     number: u64,
 }
 
 impl<'r, 'a> Windows<'r, 'a> {
-    /// Makes windows of `nanos` nanoseconds over `rows` rows; `times` gives the time of the first
-    /// row.
+    /// Makes windows of `nanos` nanoseconds over `rows` rows with these times; rows without any time
+    /// are at the true rate.
     pub fn new(
         sums: &'r mut Accumulator<'a>,
         nanos: i64,
@@ -53,19 +57,48 @@ impl<'r, 'a> Windows<'r, 'a> {
         (rows, rate): (u64, u16),
     ) -> Self {
         let nanos = i128::from(nanos.max(1));
+        let mut pieces = times.pieces.clone();
+        if pieces.is_empty() {
+            pieces.push(Piece::at_true_rate(0, rows, 0, rate));
+        }
+        let first = pieces.first().map_or(0, |piece| i128::from(piece.t0));
         let before = match phase {
             Phase::Start => 0,
-            Phase::Clock => times.time(0).map_or(0, |first| i128::from(first).rem_euclid(nanos)),
+            Phase::Clock => first.rem_euclid(nanos),
         };
-        Self { sums, nanos, rate: rate.max(1).into(), before, rows, number: 0 }
+        let start = first - before;
+        Self { sums, pieces, nanos, start, starts_before: before > 0, rows, row: 0, number: 0 }
     }
 
-    /// Returns the first row that starts in window `number` or later, regardless of the end of the
-    /// log.
-    fn first_row(&self, number: u64) -> i128 {
-        let from_start = i128::from(number) * self.nanos - self.before;
-        // Rounded up: row r starts at r * period.
-        (from_start * self.rate + i128::from(TRUE_SECOND) - 1).div_euclid(i128::from(TRUE_SECOND)).max(0)
+    /// Returns the pieces of the next row and of all rows behind it.
+    fn pieces_ahead(&self) -> &[Piece] {
+        &self.pieces[self.pieces.partition_point(|piece| piece.end <= self.row)..]
+    }
+
+    /// Returns the window that the next row starts in, if it is not before the one at hand.
+    fn number_of_next(&self) -> u64 {
+        let number = self.pieces_ahead().first().map_or(0, |piece| {
+            let (rows, den) = (self.row.saturating_sub(piece.start), i128::from(piece.den));
+            let from_start =
+                (i128::from(piece.t0) - self.start) * den + i128::from(rows) * i128::from(piece.num);
+            u64::try_from(from_start.div_euclid(self.nanos * den)).unwrap_or_default()
+        });
+        number.max(self.number)
+    }
+
+    /// Returns the end of the window at hand: the next row that starts at its end or later, and
+    /// whether the log ends before.
+    fn end(&self) -> (u64, bool) {
+        let end = self.start + (i128::from(self.number) + 1) * self.nanos;
+        let mut behind = 0;
+        for piece in self.pieces_ahead() {
+            let row = piece.first_at(end);
+            if row < i128::from(piece.end) {
+                return (u64::try_from(row).unwrap_or_default().max(self.row), false);
+            }
+            behind = row;
+        }
+        (self.rows, behind > i128::from(self.rows))
     }
 }
 
@@ -73,16 +106,15 @@ impl Iterator for Windows<'_, '_> {
     type Item = Window;
 
     fn next(&mut self) -> Option<Window> {
-        let (from, to) = (self.first_row(self.number), self.first_row(self.number + 1));
-        if from >= i128::from(self.rows) {
+        if self.row >= self.rows {
             return None;
         }
-        let end = to.min(self.rows.into());
-        let row = |row: i128| u64::try_from(row).unwrap_or(u64::MAX);
-        let rows = row(from)..row(end);
-        let number = self.number;
-        self.number += 1;
-        let partial = to > self.rows.into() || number == 0 && self.before > 0;
+        self.number = self.number_of_next();
+        let (end, is_cut) = self.end();
+        // Whatever the times are, each window has a row.
+        let rows = self.row..end.min(self.rows).max(self.row + 1);
+        let (number, partial) = (self.number, is_cut || self.number == 0 && self.starts_before);
+        (self.row, self.number) = (rows.end, number + 1);
         Some(Window { number, partial, stats: self.sums.stats(rows.clone()), rows })
     }
 }

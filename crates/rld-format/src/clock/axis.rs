@@ -83,6 +83,18 @@ impl Piece {
         i64::try_from(t).ok()
     }
 
+    /// Returns the first row that starts at `time` or later by exact times, as if the piece had no
+    /// end.
+    pub(crate) fn first_at(&self, time: i128) -> i128 {
+        let later = time - i128::from(self.t0);
+        if later <= 0 {
+            return self.start.into();
+        }
+        let (num, den) = (i128::from(self.num), i128::from(self.den));
+        // Rounded up: row r starts at r * num / den. Rows at one time are all before a later one.
+        if num <= 0 { self.end.into() } else { i128::from(self.start) + (later * den + num - 1) / num }
+    }
+
     /// Returns the first row of the piece whose time is not before `time`.
     fn first_from(&self, time: i64) -> u64 {
         let (mut low, mut high) = (self.start, self.end);

@@ -236,7 +236,7 @@ impl Layout {
 
     /// Returns the number of bytes of a struct that is a field, all padding included; `None` where
     /// they differ.
-    pub fn full_size(&self) -> Option<u64> {
+    pub(crate) fn full_size(&self) -> Option<u64> {
         self.size().map(|size| size.saturating_add(self.tail))
     }
 

@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 
 use super::table::Table;
 use crate::gps::AngleUnit;
-use crate::images::JpegHeader;
+use crate::images::{Encoding, JpegHeader};
 use crate::message::{Kind, Message, Payload};
 use crate::pose::PoseMeaning;
 use crate::state::Meaning;
@@ -135,8 +135,8 @@ fn pose(table: &mut Table, meaning: &PoseMeaning, rows: &[&RobotPose]) {
 
 fn image(table: &mut Table, rows: &[ImageData<'_>]) {
     let wanted = table.select.keeps_field("jpeg_width") || table.select.keeps_field("jpeg_height");
-    let jpeg =
-        |row: &ImageData<'_>| row.is_compressed.get().then(|| JpegHeader::read(&row.data).ok()).flatten();
+    let is_jpeg = |row: &ImageData<'_>| row.encoding() == Encoding::Jpeg;
+    let jpeg = |row: &ImageData<'_>| is_jpeg(row).then(|| JpegHeader::read(&row.data).ok()).flatten();
     let headers: Vec<Option<JpegHeader>> = if wanted { rows.iter().map(jpeg).collect() } else { Vec::new() };
     table.column("jpeg_width", "px", || {
         Arc::new(headers.iter().map(|h| h.map(|h| i32::from(h.width))).collect::<Int32Array>())

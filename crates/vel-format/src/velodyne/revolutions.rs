@@ -17,6 +17,10 @@ const FALL: i32 = 18_000;
 /// per second.
 const PAUSE: i64 = 400_000_000;
 
+/// What has not turned after this many nanoseconds, or points, ends too: a sensor that stands still
+/// has no revolutions.
+const LONGEST: (i64, usize) = (1_000_000_000, 1 << 21);
+
 /// One revolution of a Velodyne.
 #[derive(Debug, PartialEq)]
 #[non_exhaustive]
@@ -183,7 +187,10 @@ impl Revolutions<'_> {
         let time = self.clock.at(self.message.0, self.packets, self.packet);
         if self.block == 0 {
             let paused = self.started.is_some() && time.saturating_sub(self.last_time).abs() > PAUSE;
-            if paused {
+            let is_long = self.started.is_some_and(|(started, _)| {
+                time.saturating_sub(started) >= LONGEST.0 || self.filled >= LONGEST.1
+            });
+            if paused || is_long {
                 // The next points do not belong to the previous revolution, and their start is
                 // missing.
                 self.last_azimuth = None;

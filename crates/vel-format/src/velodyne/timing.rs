@@ -134,5 +134,5 @@ fn micros(packet: &VelodynePacket) -> i64 {
 
 /// Returns the whole hours nearest to `nanos`.
 fn nearest_hours(nanos: i64) -> i64 {
-    nanos.saturating_add(HOUR / 2).div_euclid(HOUR) * HOUR
+    nanos.saturating_add(HOUR / 2).div_euclid(HOUR).saturating_mul(HOUR)
 }

@@ -8,7 +8,7 @@ use crate::corpus::cases;
 cases! {
     "last-block-short" [D14] "the last block may not be full" => short();
     "one-row" [D14] "a block of one row of five" => plain().block(1, 0, 0);
-    "block-of-one" [D14] "a block for every row" => Log::new(1, 1).analog("V1", 1, -8, NONE).blocks(4);
+    "block-of-one" [D14] "a block for every row" => Log::new(1, 1).analog("V1", 1, -8, NONE).blocks(4).note("averaged", 0x18);
     "counts-disagree" [D15] "more blocks counted than rows make: the size decides" =>
         plain().blocks(3).with(|log| log.counts = Some((3, 7))).note("counts_disagree", 8);
     "counts-disagree+cut" [D15] "contradicting counts and a row cut in two" =>
@@ -68,7 +68,7 @@ cases! {
             .note("counts_disagree", 8);
     "extra-word" [D28] "releases 2.0.0 and 2.0.1: a word without binary channels" =>
         Log::new(10, 1).analog("V1", 1, -8, NONE).analog("V2", 1, -8, NONE).with(|log| log.extra_word = true).blocks(4)
-            .note_at("extra_word", Log::header_len);
+            .note("averaged", 0x18).note_at("extra_word", Log::header_len);
     "extra-word+cut" [D28 D17] "the same, cut: the stamps of the second block tell" =>
         cut_at(single().with(|log| log.extra_word = true).blocks(3).note_at("extra_word", Log::header_len), 2, 14);
 }
