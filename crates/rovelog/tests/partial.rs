@@ -111,6 +111,22 @@ fn power() -> Vec<u8> {
     log.finish_in_place().unwrap().0.into_inner()
 }
 
+/// An RLD log of six seconds whose rows have an extra word, in blocks beyond what is fetched first.
+fn extra_words() -> Vec<u8> {
+    let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
+    let spec = LogSpec { channels, block_rows: 64_000, ..LogSpec::new(64_000) };
+    let mut header = spec.header().unwrap();
+    rovelog::rld_format::set_counts(&mut header, 6 * 64_000).unwrap();
+    let mut log = header.to_bytes();
+    for block in 0..6_u32 {
+        let nanos = 3_520_000 * i64::from(block);
+        let times = [1_700_000_000 + i64::from(block), nanos, 100 + i64::from(block), nanos];
+        log.extend(times.map(i64::to_le_bytes).concat());
+        log.extend((0..64_000).flat_map(|row| [0, 64_000 * block + row].map(u32::to_le_bytes).concat()));
+    }
+    log
+}
+
 /// A VEL log of ten minutes.
 fn drive() -> Vec<u8> {
     let data = [7; 2000];
@@ -204,6 +220,7 @@ fn an_outline_says_nothing_that_is_not_so() {
 fn a_window_is_read_from_what_the_log_asks_for() {
     let mut logs = real();
     logs.extend([("power".to_owned(), power()), ("drive".to_owned(), drive())]);
+    logs.push(("extra words".to_owned(), extra_words()));
     logs.extend(years().map(|bytes| ("years".to_owned(), bytes)));
     let mut windows = 0;
     for (name, file) in logs {
