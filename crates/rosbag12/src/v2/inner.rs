@@ -17,9 +17,10 @@ use crate::validate::Search;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item<'a> {
     Message(Message),
-    /// A connection record: its number, topic and data.
+    /// A connection record: its head, number, topic and data.
     Connection {
         at: usize,
+        head: &'a [u8],
         conn: u32,
         topic: &'a [u8],
         data: &'a [u8],
@@ -27,6 +28,7 @@ pub(crate) enum Item<'a> {
     /// A record of another kind.
     Other {
         at: usize,
+        end: usize,
         op: u8,
     },
     /// Bytes in which no record was recognised.
@@ -187,9 +189,10 @@ impl<'a> Inner<'a> {
             }
             Header::Connection(connection) => {
                 let (conn, topic) = (connection.conn.get(), connection.topic);
-                Item::Connection { at, conn, topic, data: &self.data[data_at..end] }
+                let (head, data) = (&self.data[at..data_at], &self.data[data_at..end]);
+                Item::Connection { at, head, conn, topic, data }
             }
-            other => Item::Other { at, op: other.op() },
+            other => Item::Other { at, end, op: other.op() },
         })
     }
 

@@ -198,7 +198,8 @@ impl Scanner {
                 if let Err(place) = state.indexed.binary_search(&id) {
                     state.indexed.insert(place, id);
                 }
-                if let Some(origin) = self.origin(conn, record.topic, data, at) {
+                let head = window.slice(at, found.data_at).ok().flatten().unwrap_or_default();
+                if let Some(origin) = self.origin_of_record(head, (conn, record.topic, data), at) {
                     let state = self.chunked_mut();
                     let ids = &mut state.ids[state.section as usize];
                     if ids.get(conn).is_none() {
@@ -207,6 +208,7 @@ impl Scanner {
                 }
             }
             Header::Message(_) | Header::Chunk(_) | Header::Unknown(_) => {
+                state.others.push(at..end);
                 self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || format!("a record of op {op}"));
             }
         }

@@ -2,6 +2,7 @@
 //! are met in their order.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use rovelog_core::scan::{Scan as _, Window};
@@ -64,15 +65,15 @@ impl Loaded {
         self.block.as_ref().map_or(0, |block| block.len())
     }
 
-    /// Returns a copy that has the payloads of these messages only, which refer to it from now on.
+    /// Returns a copy that has the records of these messages only, which refer to it from now on.
     /// The bytes of a chunk that was not unpacked are the file's: nothing is copied.
     pub(super) fn part(&self, messages: &mut [Met]) -> Self {
         let block = self.block.as_ref().map(|block| {
             let mut part = Vec::new();
             for met in messages {
-                let payload_at = part.len();
-                part.extend_from_slice(&block[met.payload_at..met.end]);
-                (met.payload_at, met.end) = (payload_at, part.len());
+                let (at, head_len) = (part.len(), met.payload_at - met.at);
+                part.extend_from_slice(&block[met.at..met.end]);
+                (met.at, met.payload_at, met.end) = (at, at + head_len, part.len());
             }
             Arc::new(part)
         });
@@ -86,10 +87,10 @@ impl Loaded {
         if self.block.is_some() { chunk.extent.at } else { chunk.extent.data_at + at as u64 }
     }
 
-    /// Returns the record of a message.
-    pub(crate) fn record<'a>(&self, reader: &'a BagReader, met: &Met) -> Record<'a> {
+    /// Returns the record of a message; its payload has the head of the record too where it is whole.
+    pub(crate) fn record<'a>(&self, reader: &'a BagReader, met: &Met, is_whole: bool) -> Record<'a> {
         let chunk = &reader.scanner.chunked().chunks[self.number];
-        let range = met.payload_at..met.end;
+        let range = if is_whole { met.at } else { met.payload_at }..met.end;
         let payload = match &self.block {
             Some(block) => Payload::shared(block, range),
             None => Payload::from(&chunk.data(&reader.bytes)[range]),
@@ -189,6 +190,8 @@ pub(crate) struct Way {
     seqs: Vec<u64>,
     /// The connections whose number may not be 0.
     touched: Vec<u32>,
+    /// The records of unknown kinds of the chunk that was visited last.
+    pub(super) others: Vec<Range<usize>>,
 }
 
 impl Way {
@@ -201,7 +204,8 @@ impl Way {
         let fallback = &state.ids[chunk.section as usize];
         // Numbers that come to mean something else within the chunk.
         let mut local: Vec<(u32, u32)> = Vec::new();
-        let Self { template, seqs, touched } = self;
+        let Self { template, seqs, touched, others } = self;
+        others.clear();
         seqs.resize(reader.topics().len(), 0);
         for (connection, before, _) in &chunk.counts {
             seqs[*connection as usize] = *before;
@@ -251,7 +255,7 @@ impl Way {
                         None => agrees = false,
                     }
                 }
-                Some(Item::Other { .. }) => {}
+                Some(Item::Other { at, end, .. }) => others.push(at..end),
                 Some(Item::Lost { .. } | Item::Tail { .. }) => agrees = false,
             }
         }

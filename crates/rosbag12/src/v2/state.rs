@@ -2,6 +2,7 @@
 //! numbers, chunks, and the content of the index.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rovelog_core::text::count;
@@ -63,6 +64,8 @@ pub(crate) struct Origin {
     /// Its topic by the record, and the data of the record; empty where no record says what it is.
     pub(crate) topic: Box<[u8]>,
     pub(crate) data: Box<[u8]>,
+    /// Fields of the header of the record that have no meaning.
+    pub(crate) others: Box<[u8]>,
     /// Whether a record says what it is.
     pub(crate) is_known: bool,
     /// Offset of the first such record.
@@ -139,6 +142,8 @@ pub(crate) struct Chunk {
     pub(crate) lost: Vec<(u64, u64)>,
     /// Whether only its chunk info was read.
     pub(crate) is_unread: bool,
+    /// Whether it has records of unknown kinds, as far as it was read.
+    pub(crate) has_others: bool,
 }
 
 impl Chunk {
@@ -173,6 +178,7 @@ impl Chunk {
             info_agrees: Agrees::Absent,
             lost: Vec::new(),
             is_unread: false,
+            has_others: false,
         }
     }
 
@@ -248,6 +254,8 @@ pub(crate) struct State {
     pub(crate) tallies: Vec<Tally>,
     pub(crate) in_chunk: Vec<u32>,
     pub(crate) span: Option<(i64, i64)>,
+    /// Records of unknown kinds outside of chunks.
+    pub(crate) others: Vec<Range<u64>>,
     /// Records in chunks that are no messages, by op.
     pub(crate) records: Ops,
     /// Whether the index alone was read.
