@@ -206,9 +206,9 @@ impl Resolver<'_> {
         } else {
             let package = user.split_once('/').map_or("", |(package, _)| package);
             let own = format!("{package}/{ty}");
-            let headers = ["roslib/Header", "std_msgs/Header"].map(str::to_owned);
+            let headers = ["std_msgs/Header", "roslib/Header"].map(str::to_owned);
             match (ty, single) {
-                // "Header" is the one of roslib or std_msgs, whichever is there.
+                // As genmsg reads it; roslib has had it until 2010. A list is of the same package.
                 ("Header", true) => headers.into_iter().chain([own]).collect(),
                 ("Header", false) => [own].into_iter().chain(headers).collect(),
                 _ => vec![own],
@@ -216,7 +216,7 @@ impl Resolver<'_> {
         };
         let here = |name: &String| Some((name.clone(), self.full.section(name)?.to_vec()));
         let there = |name: &String| Some((name.clone(), (self.elsewhere)(name)?));
-        let found = candidates.iter().find_map(here).or_else(|| candidates.iter().rev().find_map(there));
+        let found = candidates.iter().find_map(here).or_else(|| candidates.iter().find_map(there));
         found.ok_or_else(|| DefinitionError::Missing { name: ty.to_owned(), user: user.to_owned() })
     }
 
@@ -274,6 +274,20 @@ mod tests {
         let text = format!("B b\n\n{line}\nMSG: a/B\nC c\n\n{line}\nMSG: a/C\nint8 x\n");
         let types = Types::resolve("a/A", text.as_bytes(), 64, &nowhere).unwrap();
         assert_eq!(String::from_utf8(types.full_text()).unwrap(), text);
+    }
+
+    #[test]
+    fn a_header_is_that_of_std_msgs_and_a_list_of_them_of_the_same_package() {
+        let all = |name: &str| name.ends_with("/Header").then(|| b"uint32 seq".to_vec());
+        let of = |text: &[u8]| {
+            let types = Types::resolve("a/A", text, 64, &all).unwrap();
+            types.dependencies().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(of(b"Header h"), ["std_msgs/Header"]);
+        assert_eq!(of(b"Header[] h"), ["a/Header"]);
+        let own = b"\n===\nMSG: a/Header\nint8 x\n===\nMSG: roslib/Header\nint8 x";
+        assert_eq!(of(&[&b"Header h"[..], own].concat()), ["roslib/Header"]);
+        assert_eq!(of(&[&b"Header[2] h"[..], own].concat()), ["a/Header"]);
     }
 
     #[test]
