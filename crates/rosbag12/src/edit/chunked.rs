@@ -277,13 +277,12 @@ impl BagReader {
             }
             // Behind bytes that are missing or were added, messages have other places than are named.
             let mut found = self.messages_of(number);
-            let ids = state.ids_of(chunk);
             for (conn, entry) in chunk.entries(&self.bytes) {
                 let left = found.get_mut(&(conn, entry.time.nanos())).filter(|left| **left > 0);
                 if let Some(left) = left {
                     *left -= 1;
                 } else {
-                    let origin = ids.get(conn).map(|origin| &state.origins[origin as usize]);
+                    let origin = state.origin_at(number, conn).map(|origin| &state.origins[origin as usize]);
                     let topic =
                         origin.map_or_else(|| format!("conn {conn}"), |origin| text_of(&origin.topic));
                     gone.push((topic, entry.time.nanos(), chunk.extent.at));

@@ -1,7 +1,7 @@
 //! What a scan over a bag of V2.0 learns, record by record; the reader and the stream use the same.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use rovelog_core::layout::Fit;
 use rovelog_core::wire::U32Le;
@@ -194,7 +194,7 @@ impl Scanner {
         let first = &mut state.ids[state.section as usize];
         match first.get(conn) {
             None => first.set(conn, origin),
-            Some(known) => state.has_changed |= known != origin,
+            Some(_) => state.change(conn, origin),
         }
     }
 
@@ -237,11 +237,7 @@ impl Scanner {
     /// Starts a chunk.
     pub(super) fn begin_chunk(&mut self, extent: Extent) {
         let state = self.chunked_mut();
-        let mut chunk = Chunk::new(extent, state.section);
-        if state.has_changed {
-            chunk.ids = Some(Arc::new(state.now.clone()));
-        }
-        state.chunks.push(chunk);
+        state.chunks.push(Chunk::new(extent, state.section));
     }
 
     /// Takes a message of the chunk at hand, whose record starts at `start` of the file and whose

@@ -258,9 +258,6 @@ impl Scanner {
             if section != state.section {
                 (state.section, state.now) = (section, super::state::Ids::default());
             }
-            if state.has_changed {
-                state.chunks[number].ids = Some(std::sync::Arc::new(state.now.clone()));
-            }
             let chunk = &mut state.chunks[number];
             chunk.ending = loaded.ending;
             let extent = chunk.extent;

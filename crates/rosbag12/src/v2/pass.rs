@@ -200,10 +200,11 @@ impl Way {
     pub(crate) fn visit(&mut self, reader: &BagReader, loaded: &Loaded, mut sink: impl FnMut(Met)) {
         let state = reader.scanner.chunked();
         let chunk = &state.chunks[loaded.number];
-        let ids = state.ids_of(chunk);
-        let fallback = &state.ids[chunk.section as usize];
         // Numbers that come to mean something else within the chunk.
-        let mut local: Vec<(u32, u32)> = Vec::new();
+        let mut local: HashMap<u32, u32> = HashMap::new();
+        let meaning = |local: &HashMap<u32, u32>, conn: u32| {
+            local.get(&conn).copied().or_else(|| state.origin_at(loaded.number, conn))
+        };
         let Self { template, seqs, touched, others } = self;
         others.clear();
         seqs.resize(reader.topics().len(), 0);
@@ -218,12 +219,10 @@ impl Way {
         let hints = Hints::new(&chunk.index, &reader.bytes, chunk.extent.claimed());
         let mut inner = chunk.inner(data, loaded.ending, hints, *template);
         let mut last = (u32::MAX, u32::MAX, 0);
-        let mut take = |message: Message, local: &[(u32, u32)]| {
+        let mut take = |message: Message, local: &HashMap<u32, u32>| {
             // What was declared since may be of this connection.
             if last.0 != message.conn || last.1 == u32::MAX || !local.is_empty() {
-                let found = local.iter().rev().find(|(id, _)| *id == message.conn).map(|(_, origin)| *origin);
-                let found = found.or_else(|| ids.get(message.conn)).or_else(|| fallback.get(message.conn));
-                let Some(origin) = found else { return false };
+                let Some(origin) = meaning(local, message.conn) else { return false };
                 last = (message.conn, origin, state.origins[origin as usize].connection);
                 if seqs[last.2 as usize] == 0 {
                     touched.push(last.2);
@@ -247,9 +246,9 @@ impl Way {
                 Some(Item::Connection { conn, topic, data, .. }) => {
                     let key = (chunk.section, conn, Box::from(topic), Box::from(data));
                     match state.by_record.get(&key) {
-                        Some(origin) if ids.get(conn) != Some(*origin) => {
-                            local.push((conn, *origin));
-                            agrees &= !state.is_by_index || fallback.get(conn) == Some(*origin);
+                        Some(origin) if meaning(&local, conn) != Some(*origin) => {
+                            local.insert(conn, *origin);
+                            agrees &= !state.is_by_index;
                         }
                         Some(_) => {}
                         None => agrees = false,
