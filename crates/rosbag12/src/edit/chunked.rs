@@ -5,21 +5,20 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use rovelog_core::text::count;
 use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
 
+use super::recover::{LostMessage, named};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::reader::BagReader;
 use crate::sections::IndexState;
-use crate::tables::{text_of, usize_of};
+use crate::tables::usize_of;
 use crate::v2::wire::ConnectionHeader;
 use crate::v2::{Compression, Heads, InTime, Origin, Totals, Writer};
 use crate::version::Version;
-
-/// Lost messages that a report names; all are counted.
-const NAMED: usize = 1000;
 
 /// What is copied.
 enum Part<'a> {
@@ -253,21 +252,14 @@ impl BagReader {
         let mut details = vec![Detail::hidden("chunks", Value::List(chunks.collect()))];
         let gone = self.gone();
         if !gone.is_empty() {
-            let list = gone.iter().take(NAMED).map(|(topic, nanos, chunk)| {
-                Value::record([
-                    ("topic", Value::Text(topic.clone())),
-                    ("t_ns", Value::Int(*nanos, 64)),
-                    ("offset", Value::UInt(*chunk, 64)),
-                ])
-            });
             let text = format!("{} gone that the index names", count(gone.len(), "message"));
-            details.push(Detail::new("lost_messages", text, Value::List(list.collect())));
+            details.push(Detail::new("lost_messages", text, named(&gone)));
         }
         details
     }
 
-    /// Returns the messages that index data name and that are gone: topic, time, chunk.
-    fn gone(&self) -> Vec<(String, i64, u64)> {
+    /// Returns the messages that index data name and that are gone; as offsets those of their chunks.
+    fn gone(&self) -> Vec<LostMessage> {
         let state = self.scanner.chunked();
         let mut gone = Vec::new();
         for (number, chunk) in state.chunks.iter().enumerate() {
@@ -283,9 +275,11 @@ impl BagReader {
                     *left -= 1;
                 } else {
                     let origin = state.origin_at(number, conn).map(|origin| &state.origins[origin as usize]);
-                    let topic =
-                        origin.map_or_else(|| format!("conn {conn}"), |origin| text_of(&origin.topic));
-                    gone.push((topic, entry.time.nanos(), chunk.extent.at));
+                    let topic = origin.map_or_else(
+                        || format!("conn {conn}").into_bytes().into(),
+                        |origin| Arc::clone(&origin.topic),
+                    );
+                    gone.push(LostMessage { topic, nanos: entry.time.nanos(), offset: chunk.extent.at });
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! What a scan over a bag of V2.0 learns, record by record; the reader and the stream use the same.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rovelog_core::layout::Fit;
 use rovelog_core::wire::U32Le;
@@ -210,7 +210,7 @@ impl Scanner {
         } else {
             state.early.push((section, id));
             let connection = self.tables.connection(format!("conn {id}").as_bytes(), b"", b"*")?;
-            let (publisher, topic, data) = (Publisher::default(), Box::default(), Box::default());
+            let (publisher, topic, data) = (Publisher::default(), Arc::default(), Box::default());
             let origin = Origin {
                 section,
                 id,

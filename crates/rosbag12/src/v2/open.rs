@@ -69,7 +69,7 @@ impl Scanner {
         let state = self.chunked();
         let later = |(section, id): &(u32, u32)| {
             let origin = &state.origins[*state.declared.get(&(*section, *id))? as usize];
-            Some((*section, *id, origin.topic.clone(), origin.data.clone()))
+            Some((*section, *id, (*origin.topic).into(), origin.data.clone()))
         };
         state.early.iter().filter_map(later).collect()
     }

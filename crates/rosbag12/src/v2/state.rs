@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rovelog_core::text::count;
 use rovelog_core::{Detail, Value};
@@ -66,7 +66,7 @@ pub(crate) struct Origin {
     pub(crate) connection: u32,
     pub(crate) publisher: Publisher,
     /// Its topic by the record, and the data of the record; empty where no record says what it is.
-    pub(crate) topic: Box<[u8]>,
+    pub(crate) topic: Arc<[u8]>,
     pub(crate) data: Box<[u8]>,
     /// Fields of the header of the record that have no meaning.
     pub(crate) others: Box<[u8]>,
