@@ -1,5 +1,6 @@
 //! A type with everything it needs, found in its full text, elsewhere, or in the catalogue.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::text::{Array, FullText, MessageText, Primitive, SyntaxError};
@@ -100,8 +101,10 @@ impl Types {
         elsewhere: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Self, DefinitionError> {
         let full = FullText::split(text);
+        // Of a name that is there twice, the first one counts.
+        let sections = full.sections.iter().rev().map(|(name, text)| (&**name, *text)).collect();
         let mut resolver = Resolver {
-            full: &full,
+            sections,
             elsewhere,
             nesting,
             root,
@@ -109,7 +112,7 @@ impl Types {
             types: Self { list: Vec::new(), in_text_order: Vec::new() },
             met: Vec::new(),
         };
-        resolver.add(root, full.root.to_vec(), 0)?;
+        resolver.add(root, full.root.into(), 0)?;
         resolver.order();
         Ok(resolver.types)
     }
@@ -152,7 +155,8 @@ impl Types {
 }
 
 struct Resolver<'a> {
-    full: &'a FullText<'a>,
+    /// The texts of the types in the full text, by name.
+    sections: HashMap<&'a str, &'a [u8]>,
     elsewhere: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     nesting: usize,
     root: &'a str,
@@ -163,8 +167,8 @@ struct Resolver<'a> {
     met: Vec<String>,
 }
 
-impl Resolver<'_> {
-    fn add(&mut self, name: &str, raw: Vec<u8>, depth: usize) -> Result<usize, DefinitionError> {
+impl<'a> Resolver<'a> {
+    fn add(&mut self, name: &str, raw: Cow<'a, [u8]>, depth: usize) -> Result<usize, DefinitionError> {
         let too_large = |what| DefinitionError::TooLarge { name: self.root.to_owned(), what };
         if depth > self.nesting {
             return Err(too_large("types nested too deeply"));
@@ -192,13 +196,14 @@ impl Resolver<'_> {
             }));
         }
         let index = self.types.list.len();
-        self.types.list.push(Type { name: name.to_owned(), message, fields, raw });
+        self.types.list.push(Type { name: name.to_owned(), message, fields, raw: raw.into_owned() });
         self.known.insert(name.to_owned(), Some(index));
         Ok(index)
     }
 
-    /// Returns the full name and text of the type that `ty` means within `user` (section 6.2).
-    fn find(&self, ty: &str, single: bool, user: &str) -> Result<(String, Vec<u8>), DefinitionError> {
+    /// Returns the full name and text of the type that `ty` means within `user` (section 6.2); the text
+    /// of one that is known is not looked up again elsewhere.
+    fn find(&self, ty: &str, single: bool, user: &str) -> Result<(String, Cow<'a, [u8]>), DefinitionError> {
         let candidates: Vec<String> = if let Some((package, name)) = ty.split_once('/') {
             let mut names = vec![ty.to_owned()];
             names.extend(renamed(package, name));
@@ -214,8 +219,12 @@ impl Resolver<'_> {
                 _ => vec![own],
             }
         };
-        let here = |name: &String| Some((name.clone(), self.full.section(name)?.to_vec()));
-        let there = |name: &String| Some((name.clone(), (self.elsewhere)(name)?));
+        let here = |name: &String| Some((name.clone(), Cow::Borrowed(*self.sections.get(&**name)?)));
+        let there = |name: &String| {
+            let is_known = matches!(self.known.get(name), Some(Some(_)));
+            let text = if is_known { Cow::default() } else { Cow::Owned((self.elsewhere)(name)?) };
+            Some((name.clone(), text))
+        };
         let found = candidates.iter().find_map(here).or_else(|| candidates.iter().find_map(there));
         found.ok_or_else(|| DefinitionError::Missing { name: ty.to_owned(), user: user.to_owned() })
     }
@@ -288,6 +297,20 @@ mod tests {
         let own = b"\n===\nMSG: a/Header\nint8 x\n===\nMSG: roslib/Header\nint8 x";
         assert_eq!(of(&[&b"Header h"[..], own].concat()), ["roslib/Header"]);
         assert_eq!(of(&[&b"Header[2] h"[..], own].concat()), ["a/Header"]);
+    }
+
+    /// Each costs as many bytes as the text has, for each field of the type.
+    #[test]
+    fn texts_are_looked_up_once_for_each_type() {
+        let asked = std::cell::Cell::new(0);
+        let elsewhere = |name: &str| {
+            asked.set(asked.get() + 1);
+            matches!(name, "a/B" | "a/C").then(|| b"int8 x\n".to_vec())
+        };
+        let text = ["B b\nC[] c\n".repeat(1000).as_bytes(), b"\n===\nMSG: a/C\nB b"].concat();
+        let types = Types::resolve("a/A", &text, 64, &elsewhere).unwrap();
+        assert_eq!(types.dependencies().collect::<Vec<_>>(), ["a/B", "a/C"]);
+        assert_eq!((asked.get(), types.all()[1].text()), (1, &b"B b"[..]));
     }
 
     #[test]

@@ -194,10 +194,7 @@ impl Scanner {
             Header::Connection(record) => {
                 section.first_index_at.get_or_insert(at);
                 let conn = record.conn.get();
-                let id = (state.section, conn);
-                if let Err(place) = state.indexed.binary_search(&id) {
-                    state.indexed.insert(place, id);
-                }
+                state.indexed.insert((state.section, conn));
                 let head = window.slice(at, found.data_at).ok().flatten().unwrap_or_default();
                 if let Some(origin) = self.origin_of_record(head, (conn, record.topic, data), at) {
                     let state = self.chunked_mut();

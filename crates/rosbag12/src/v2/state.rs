@@ -1,7 +1,7 @@
 //! State of a scan of a V2.0 bag, in addition to topics and definitions: connections by their
 //! numbers, chunks, and the content of the index.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -249,7 +249,7 @@ pub(crate) struct State {
     /// Which of them is of the chunk at a position of a bag.
     pub(crate) infos_at: BTreeMap<(u32, u64), usize>,
     /// The connections of the index sections: section and number.
-    pub(crate) indexed: Vec<(u32, u32)>,
+    pub(crate) indexed: BTreeSet<(u32, u32)>,
     /// Numbers that were met before any record said what they are.
     pub(crate) early: Vec<(u32, u32)>,
     /// What is counted of the chunk at hand, by origin; those with messages in it; their times.
