@@ -44,7 +44,7 @@ impl Named {
         let start = index_pos.filter(|pos| *pos > 0)?.checked_add(offset)?;
         let mut named = Self { places: vec![start], ..Self::default() };
         let (mut at, end) = (start, window.end());
-        let is_outside = |place: u64| place < first_record || place > start;
+        let is_outside = |place: u64| place < first_record || place >= start;
         while at < end {
             let Ok(Probe::Good(Found { header, data_at, end: behind, .. })) = probe(window, at) else {
                 return None;
@@ -118,5 +118,36 @@ impl Named {
         let found = behind.iter().copied().find(|place| is_valid(*place))?;
         self.last = Some((start, found));
         Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rovelog_core::wire::{U32Le, U64Le};
+    use zerocopy::IntoBytes as _;
+
+    use super::*;
+    use crate::wire::{Index, VERSION_LINE};
+
+    /// Returns whether an index that starts at 1000 and names these places in a row is used.
+    fn is_used(places: [u64; 3]) -> bool {
+        let entry =
+            |place: u64| IndexEntry { sec: U32Le::new(0), nsec: U32Le::new(0), pos: U64Le::new(place) };
+        let data = places.map(entry);
+        let (ver, count) = (U32Le::new(0), U32Le::new(3));
+        let index = Index { topic: b"/a", ty: None, ver: &ver, count: &count };
+        let head = Header::Index(index).to_head(u32::try_from(data.as_bytes().len()).unwrap());
+        let bytes = [&[0; 1000][..], &head, data.as_bytes()].concat();
+        let named = Named::of(Window::whole(&bytes), 0, VERSION_LINE.len() as u64, Some(1000));
+        !named.places.is_empty()
+    }
+
+    #[test]
+    fn an_index_that_names_itself_and_what_is_behind_is_damaged() {
+        assert!(is_used([100, 500, 900]));
+        assert!(is_used([100, 500, 1000]), "one place may be wrong");
+        assert!(is_used([500, 2000, 900]));
+        assert!(!is_used([500, 1000, 2000]));
+        assert!(!is_used([2000, 3000, 900]));
     }
 }

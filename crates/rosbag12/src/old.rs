@@ -1,5 +1,7 @@
 //! Bags of before V1.2: lines of text in front of each message, and no definitions (section 4).
 
+use std::collections::HashMap;
+
 use rovelog_core::scan::{NeedMore, Window};
 
 use crate::version::Version;
@@ -12,11 +14,19 @@ const MAX_LINE: u64 = 64 << 10;
 const MAX_TOPICS: u64 = 65_536;
 
 /// A topic of a V1.0 or V0 bag.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TableTopic {
-    pub(crate) topic: Vec<u8>,
-    pub(crate) md5: Vec<u8>,
-    pub(crate) ty: Vec<u8>,
+#[derive(Clone, Debug)]
+struct TableTopic {
+    topic: Vec<u8>,
+    md5: Vec<u8>,
+    ty: Vec<u8>,
+}
+
+/// The topics of a V1.0 or V0 bag.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    topics: Vec<TableTopic>,
+    /// The first one of each name.
+    by_name: HashMap<Vec<u8>, usize>,
 }
 
 /// The record of a message.
@@ -70,11 +80,11 @@ pub(crate) fn probe<'a>(
     window: Window<'a>,
     at: u64,
     version: Version,
-    table: &'a [TableTopic],
+    table: &'a Table,
 ) -> Result<OldProbe<'a>, NeedMore> {
     let failed = |cut| Ok(if cut { OldProbe::Cut } else { OldProbe::Bad });
     let (topic, md5, ty, behind) = match version {
-        Version::V0 => match table.first() {
+        Version::V0 => match table.topics.first() {
             Some(one) => (&*one.topic, &*one.md5, &*one.ty, at),
             None => return Ok(OldProbe::Bad),
         },
@@ -83,9 +93,8 @@ pub(crate) fn probe<'a>(
                 Ok(found) => found,
                 Err(cut) => return failed(cut),
             };
-            let Some(known) = table.iter().find(|known| known.topic == topic) else {
-                return Ok(OldProbe::Bad);
-            };
+            let Some(number) = table.by_name.get(topic) else { return Ok(OldProbe::Bad) };
+            let known = &table.topics[*number];
             (topic, &*known.md5, &*known.ty, behind)
         }
         _ => {
@@ -119,7 +128,7 @@ pub(crate) fn table(
     window: Window<'_>,
     version: Version,
     from: u64,
-) -> Result<Option<(Vec<TableTopic>, u64)>, NeedMore> {
+) -> Result<Option<(Table, u64)>, NeedMore> {
     let mut at = from;
     let mut count = 1;
     if version == Version::V1_0 {
@@ -128,7 +137,7 @@ pub(crate) fn table(
         let Some(number) = number.filter(|number| *number <= MAX_TOPICS) else { return Ok(None) };
         (count, at) = (number, behind);
     }
-    let mut topics = Vec::new();
+    let mut table = Table::default();
     for _ in 0..count {
         let mut lines = [&[][..]; 3];
         for slot in &mut lines {
@@ -139,9 +148,10 @@ pub(crate) fn table(
         if !is_md5(&md5) {
             return Ok(None);
         }
-        topics.push(TableTopic { topic, md5, ty });
+        table.by_name.entry(topic.clone()).or_insert(table.topics.len());
+        table.topics.push(TableTopic { topic, md5, ty });
     }
-    Ok(Some((topics, at)))
+    Ok(Some((table, at)))
 }
 
 /// Returns the number of bytes of the lines in front of a message of an old version.

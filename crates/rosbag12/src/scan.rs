@@ -12,7 +12,7 @@ use rovelog_core::{Clock, DataSpan, Diagnostics, Rule, text};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::named::Named;
-use crate::old::{self, OldProbe, OldRecord, TableTopic};
+use crate::old::{self, OldProbe, OldRecord, Table};
 use crate::options::BagOptions;
 use crate::sections::{self, MAX_SECTIONS, Section};
 use crate::shapes::{Head, Matched};
@@ -75,7 +75,7 @@ pub(crate) struct Scanner {
     /// The span of the data, once all of the bag was scanned.
     pub(crate) data: Option<DataSpan>,
     /// The topics of a V1.0 or V0 bag.
-    pub(crate) table: Vec<TableTopic>,
+    pub(crate) table: Table,
     pub(crate) last_time: i64,
     pub(crate) v2: Option<Box<v2::State>>,
     /// The last message: where it started and ended, and its connection.
@@ -166,7 +166,7 @@ impl Scanner {
             ops: Box::new([0; 256]),
             going_back: 0,
             data: None,
-            table: Vec::new(),
+            table: Table::default(),
             last_time: i64::MIN,
             v2: None,
             last_message: (0, 0, 0),

@@ -107,6 +107,12 @@ pub(crate) fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| (0x20..=0x7e).contains(byte))
 }
 
+/// Returns the fields of a header, up to the first bytes that are none.
+pub(crate) fn fields_of(header: &[u8]) -> impl Iterator<Item = Field<'_>> {
+    let mut reader = Cursor::new(header);
+    std::iter::from_fn(move || Field::read_args(&mut reader, (header,)).ok())
+}
+
 /// Returns the head of a record with these fields, as it is stored.
 ///
 /// # Panics
@@ -325,7 +331,7 @@ macro_rules! headers {
             }
 
             /// Returns its fields in the byte order of their names, as recorders wrote them.
-            fn write<T>(&self, write: impl FnOnce(&[Field<'_>]) -> T) -> T {
+            pub(crate) fn write<T>(&self, write: impl FnOnce(&[Field<'_>]) -> T) -> T {
                 let op = self.op();
                 let mut fields = vec![Field { name: Name::Op.text(), value: std::slice::from_ref(&op) }];
                 match self {
@@ -520,10 +526,7 @@ mod tests {
         let bytes = data.to_head(7);
         let head = RecordHead::read(&bytes).unwrap();
         assert_eq!((Header::read(head.header), head.data_len, head.size()), (Some(data), 7, bytes.len()));
-        let (mut reader, mut names) = (Cursor::new(head.header), Vec::new());
-        while let Ok(field) = Field::read_args(&mut reader, (head.header,)) {
-            names.push(String::from_utf8_lossy(field.name));
-        }
+        let names: Vec<_> = fields_of(head.header).map(|field| String::from_utf8_lossy(field.name)).collect();
         assert_eq!(names, ["callerid", "latching", "md5", "nsec", "op", "sec", "topic", "type"]);
         let fields = Fields::read(head.header).unwrap();
         assert_eq!((fields.repeated, fields.unknown), (0, 0));

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use rosbag12::v2::Compression;
 use rosbag12::{BagOptions, BagReader, BagWriter, IndexState, Part, Version};
 use rovelog_core::{LogReader, RecoverOptions, Recovery};
-use support::{LOGS, open, readable};
+use support::{LOGS, open, readable, record};
 
 fn recover(bag: &BagReader) -> (Vec<u8>, Recovery) {
     let mut out = Vec::new();
@@ -92,6 +92,62 @@ fn messages_gone_from_chunks_are_counted_and_named_alike() {
     let (_, recovery) = recover(&open(&LOGS.case("v2.0+byte-missing-in-a-chunk").bytes));
     let gone = rovelog_testing::detail(&recovery.details, "lost_messages").map(rovelog_testing::json_of);
     assert_eq!(gone.unwrap()[0]["t_ns"], "1262304000400000000");
+}
+
+/// A long name is stored once and used by thousands of entries of an index.
+#[test]
+fn names_of_lost_messages_take_no_more_memory_than_the_bag() {
+    const ENTRIES: u32 = 5000;
+    let topic = vec![b'a'; 100_000];
+    let of = |topic, op| [("op", std::slice::from_ref(op)), ("topic", topic)];
+    let number = |n: u32| n.to_le_bytes();
+    let named = |bag: &BagReader| {
+        let (_, recovery) = recover(bag);
+        let gone =
+            recovery.details.iter().find(|detail| detail.key == "lost_messages").expect("some are gone");
+        let list = rovelog_testing::json_of(&gone.value);
+        (gone.text.clone().unwrap(), list.as_array().unwrap().len())
+    };
+
+    let conn = ("conn", &[0; 4][..]);
+    let content = [
+        record(&[conn, of(&topic, &7)[0], of(&topic, &7)[1]], b""),
+        record(&[conn, ("op", &[2]), ("time", &[1; 8])], b"x"),
+    ]
+    .concat();
+    let entries: Vec<u8> =
+        (0..ENTRIES).flat_map(|n| [number(n), number(0), number(100 * n)].concat()).collect();
+    let bytes = [
+        b"#ROSBAG V2.0\n".to_vec(),
+        record(
+            &[
+                ("compression", b"none"),
+                ("op", &[5]),
+                ("size", &number(u32::try_from(content.len()).unwrap())),
+            ],
+            &content,
+        ),
+        record(&[conn, ("count", &number(ENTRIES)), ("op", &[4]), ("ver", &number(1))], &entries),
+    ];
+    assert_eq!(
+        named(&open(&bytes.concat().into())),
+        ("5000 messages gone that the index names".to_owned(), 10)
+    );
+
+    let data = [&of(&topic, &2)[..], &[("type", b"a/B"), ("md5", b"*"), ("sec", &[0; 4]), ("nsec", &[0; 4])]];
+    let message = record(&data.concat(), b"x");
+    let lost = vec![0xff; 20_000];
+    let place = |n: u32| (16 + message.len() as u64 + u64::from(n)).to_le_bytes();
+    let entries =
+        (0..ENTRIES).flat_map(|n| [&number(n)[..], &number(0), &place(n)].concat()).collect::<Vec<u8>>();
+    let count = number(ENTRIES);
+    let index = [&of(&topic, &4)[..], &[("count", &count), ("ver", &[0; 4])]].concat();
+    let bytes = [&b"#ROSRECORD V1.2\n"[..], &message, &lost, &message, &record(&index, &entries)].concat();
+    let bag = open(&bytes.into());
+    let lost = bag.lost_messages();
+    assert_eq!(lost.len(), 5000);
+    assert!(lost.iter().all(|other| std::sync::Arc::ptr_eq(&lost[0].topic, &other.topic)));
+    assert_eq!(named(&bag), ("5000 messages of the index not found".to_owned(), 10));
 }
 
 /// Returns a closed bag of four messages of one topic, a second apart.

@@ -2,10 +2,11 @@
 
 mod support;
 
-use rosbag12::{BagReader, Rosbag};
+use rosbag12::v2::Compression;
+use rosbag12::{BagOptions, BagReader, IndexState, Rosbag};
 use rovelog_core::{Align, Format, LogReader, Select};
 use rovelog_testing::{Content, content};
-use support::{LOGS, open, readable};
+use support::{LOGS, open, readable, record};
 
 fn slice(bag: &BagReader, select: &Select) -> (BagReader, rovelog_core::Sliced) {
     let mut out = Vec::new();
@@ -73,4 +74,99 @@ fn relative_times_are_not_merged_unasked() {
     let bag = open(&LOGS.case("v1.0").bytes);
     assert!(Rosbag::merge(&[&bag, &bag], Align::Shared, &mut Vec::new()).is_err());
     assert_eq!(Rosbag::merge(&[&bag, &bag], Align::AsIs, &mut Vec::new()).expect("asked for").records, 8);
+}
+
+/// Returns what reindexing, slicing and merging make of a bag of V2.0, each read whole.
+fn rewritten(bag: &mut BagReader) -> [(Vec<u8>, BagReader); 3] {
+    bag.set_compression(Compression::None);
+    let (mut all, mut part, mut merged) = (Vec::new(), Vec::new(), Vec::new());
+    bag.reindex(&mut all).expect("memory takes all");
+    LogReader::slice(bag, &Select::all(), &mut part).expect("memory takes all");
+    let left_out = Rosbag::merge(&[bag], Align::Shared, &mut merged).expect("memory takes all").left_out;
+    assert!(left_out.is_empty(), "{left_out:?}");
+    let mut options = BagOptions::default();
+    options.indexed_from = u64::MAX;
+    [all, part, merged].map(|bytes| {
+        let bag = BagReader::new(bytes.clone().into(), &options).expect("a bag");
+        assert_eq!(bag.sections()[0].index, IndexState::Exact);
+        (bytes, bag)
+    })
+}
+
+fn count(bytes: &[u8], part: &[u8]) -> usize {
+    bytes.windows(part.len()).filter(|window| *window == part).count()
+}
+
+/// Rule K17 of V2.0.
+#[test]
+fn records_and_fields_of_unknown_kinds_are_kept() {
+    let unknown = record(&[("op", &[9]), ("why", b"nobody knows")], b"data");
+    for (case, kept, times) in
+        [("v2.0+unknown-op", &*unknown, 2), ("v2.0+fields-unknown", b"\x0b\0\0\0colour=r=\0d", 3)]
+    {
+        let mut bag = open(&LOGS.case(case).bytes);
+        let is_same = |other: &BagReader| {
+            bag.records_in_file_order()
+                .map(|r| content(&r))
+                .eq(other.records_in_file_order().map(|r| content(&r)))
+        };
+        let made = rewritten(&mut open(&LOGS.case(case).bytes));
+        assert!(made.iter().all(|(bytes, made)| count(bytes, kept) == times && is_same(made)), "{case}");
+        // A bag whose chunks are compressed keeps them too.
+        bag.set_compression(Compression::Lz4);
+        let mut packed = Vec::new();
+        bag.reindex(&mut packed).expect("memory takes all");
+        let made = rewritten(&mut open(&packed.into()));
+        assert!(made.iter().all(|(bytes, _)| count(bytes, kept) == times), "{case}");
+    }
+}
+
+/// A chunk without messages, records of a length that fill one, and a field of a connection.
+#[test]
+fn records_of_unknown_kinds_are_kept_in_chunks_without_messages() {
+    let (topic, id, time) = (("topic", &b"/a"[..]), ("conn", &[0; 4][..]), ("time", &[5; 8][..]));
+    let connection = record(&[("colour", b"red"), id, ("op", &[7]), topic], b"");
+    let message = record(&[id, ("op", &[2]), time], b"payload");
+    let unknown = record(&[("op", &[9]), ("x", b"1")], &vec![7; 1 << 20]);
+    let chunk = |records: &[&[u8]]| {
+        let data = records.concat();
+        let size = u32::try_from(data.len()).expect("a small chunk").to_le_bytes();
+        record(&[("compression", b"none"), ("op", &[5]), ("size", &size)], &data)
+    };
+    let header = record(
+        &[("chunk_count", &[0; 4]), ("conn_count", &[0; 4]), ("index_pos", &[0; 8]), ("op", &[3])],
+        &[b' '; 4027],
+    );
+    let bag = [
+        &b"#ROSBAG V2.0\n"[..],
+        &header,
+        &chunk(&[&unknown]),
+        &chunk(&[&connection, &message, &unknown]),
+        &chunk(&[&unknown, &unknown]),
+    ]
+    .concat();
+    for (number, (bytes, made)) in rewritten(&mut open(&bag.into())).into_iter().enumerate() {
+        assert_eq!(count(&bytes, b"colour=red"), 2, "in the chunk and in the index");
+        assert_eq!(made.records_of(9), 4, "of {number}");
+        assert_eq!(made.info().start, made.info().end, "chunks without messages have no times");
+    }
+}
+
+/// Nanoseconds past a second stay as they are stored, in messages and in the index.
+#[test]
+fn times_are_kept_as_they_are_stored() {
+    let log = LOGS.case("v2.0+nanoseconds-past-a-second");
+    let time = [&1_262_304_000_u32.to_le_bytes()[..], &2_500_000_000_u32.to_le_bytes()].concat();
+    for (bytes, _) in rewritten(&mut open(&log.bytes)) {
+        assert_eq!(count(&bytes, &time), 3, "in the message, its index data and the chunk info");
+    }
+    // 2106-02-07T06:28:16: no number of seconds is left for it.
+    let last = [u32::MAX.to_le_bytes(), 1_500_000_000_u32.to_le_bytes()].concat();
+    let mut bytes = log.bytes.to_vec();
+    for at in (0..bytes.len() - 8).filter(|at| log.bytes[*at..].starts_with(&time)).collect::<Vec<_>>() {
+        bytes[at..at + 8].copy_from_slice(&last);
+    }
+    for (bytes, made) in rewritten(&mut open(&bytes.into())) {
+        assert_eq!((count(&bytes, &last), made.info().records), (3, 2));
+    }
 }

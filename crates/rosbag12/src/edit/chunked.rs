@@ -5,30 +5,39 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use rovelog_core::text::count;
 use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
 
+use super::recover::{LostMessage, named};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::reader::BagReader;
 use crate::sections::IndexState;
-use crate::tables::text_of;
+use crate::tables::usize_of;
 use crate::v2::wire::ConnectionHeader;
-use crate::v2::{Compression, Origin, Totals, Writer};
+use crate::v2::{Compression, Heads, InTime, Origin, Totals, Writer};
 use crate::version::Version;
 
-/// Lost messages that a report names; all are counted.
-const NAMED: usize = 1000;
+/// What is copied.
+enum Part<'a> {
+    /// A message of one of the bags, whose payload is the whole record.
+    Message(usize, &'a Record<'a>),
+    /// A record of an unknown kind of a chunk.
+    Other(&'a [u8]),
+    /// The same between chunks.
+    Between(&'a [u8]),
+}
 
-/// Takes a message of one of the bags.
-type Sink<'a> = dyn FnMut(usize, &Record<'_>) -> Result<(), BagError> + 'a;
+/// Takes what is to be copied.
+type Sink<'a> = dyn FnMut(Part<'_>) -> Result<(), BagError> + 'a;
 
-/// Hands out the messages to be written.
+/// Hands out what is to be copied.
 type Each<'a> = dyn Fn(&mut Sink<'_>) -> Result<(), BagError> + 'a;
 
-/// Topic and data of a connection without messages.
-type Unused<'a> = (&'a [u8], Vec<u8>);
+/// Topic and data of the record of a connection, and the fields of its header that have no meaning.
+type Declared<'a> = (Vec<u8>, Vec<u8>, &'a [u8]);
 
 /// What was written.
 struct Written {
@@ -39,9 +48,9 @@ struct Written {
 }
 
 impl Written {
-    /// Says which messages fit no chunk, if any.
+    /// Says how many records fit no chunk, if any.
     fn left_out(&self) -> Option<String> {
-        (self.too_large > 0).then(|| count(self.too_large, "message") + " too large for a chunk")
+        (self.too_large > 0).then(|| count(self.too_large, "record") + " too large for a chunk")
     }
 
     fn left_out_detail(&self) -> Option<Detail> {
@@ -53,7 +62,7 @@ impl Written {
 /// have none: twice, because the bag header says what comes.
 fn write(
     logs: &[&BagReader],
-    unused: &[Unused<'_>],
+    unused: &[Declared<'_>],
     out: &mut dyn Write,
     each: &Each<'_>,
 ) -> Result<Written, BagError> {
@@ -66,44 +75,86 @@ fn write(
 
 fn lay(
     logs: &[&BagReader],
-    unused: &[Unused<'_>],
+    unused: &[Declared<'_>],
     mut writer: Writer<'_>,
     each: &Each<'_>,
 ) -> Result<(Totals, Written), BagError> {
     let mut ids: HashMap<(usize, u32), u32> = HashMap::new();
     let mut topics: std::collections::BTreeSet<Vec<u8>> = std::collections::BTreeSet::new();
     let mut written = Written { records: 0, topics: 0, bytes: 0, too_large: 0 };
-    each(&mut |source, record| {
-        let key = (source, record.origin());
-        let id = if let Some(id) = ids.get(&key) {
-            *id
-        } else {
-            let (topic, data) = logs[source].declaration(record);
-            let id = writer.connect(&topic, &data)?;
-            topics.insert(topic);
-            ids.insert(key, id);
-            id
+    let mut heads = Heads::default();
+    each(&mut |part| {
+        let is_written = match part {
+            Part::Message(source, record) => {
+                let key = (source, record.origin());
+                let id = if let Some(id) = ids.get(&key) {
+                    *id
+                } else {
+                    let (topic, data, others) = logs[source].declaration(record);
+                    let id = writer.connect_with(&topic, &data, others)?;
+                    topics.insert(topic);
+                    ids.insert(key, id);
+                    id
+                };
+                // It was read before, so that it is a message.
+                let Some((time, payload_at)) = heads.read(&record.payload) else { return Ok(()) };
+                let payload = &record.payload[payload_at..];
+                let is_written = writer.message_with(id, time, heads.others(), payload)?;
+                written.records += u64::from(is_written);
+                is_written
+            }
+            Part::Other(record) => writer.other(record)?,
+            Part::Between(record) => writer.other_between(record).map(|()| true)?,
         };
-        if writer.message(id, stamp(record), &record.payload)? {
-            written.records += 1;
-        } else {
-            written.too_large += 1;
-        }
+        written.too_large += u64::from(!is_written);
         Ok(())
     })?;
-    for (topic, data) in unused {
-        writer.connect(topic, data)?;
+    for (topic, data, others) in unused {
+        writer.connect_with(topic, data, others)?;
     }
     let totals = writer.finish()?;
     (written.topics, written.bytes) = (topics.len(), totals.bytes);
     Ok((totals, written))
 }
 
-/// Returns the time of a record as a bag has it.
-fn stamp(record: &Record<'_>) -> (u32, u32) {
-    let nanos = record.time.map_or(0, |time| time.nanos);
-    let sec = u32::try_from(nanos.div_euclid(1_000_000_000)).unwrap_or(u32::MAX);
-    (sec, u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or_default())
+/// Hands out these records of a bag with all of unknown kinds that are in their chunks or between
+/// chunks, in file order.
+fn copy(bag: &BagReader, mut records: InTime<'_>, sink: &mut Sink<'_>) -> Result<(), BagError> {
+    let mut between = bag.between().peekable();
+    loop {
+        let record = records.next();
+        let at = record.as_ref().map_or(u64::MAX, |record| record.offset);
+        while let Some((_, other)) = between.next_if(|(start, _)| *start < at) {
+            sink(Part::Between(other))?;
+        }
+        for other in records.take_others() {
+            sink(Part::Other(&other))?;
+        }
+        let Some(record) = record else { return Ok(()) };
+        sink(Part::Message(0, &record))?;
+    }
+}
+
+/// Returns what the record of a connection says.
+fn declared(origin: &Origin) -> Declared<'_> {
+    (origin.topic.to_vec(), data_of(origin), &origin.others)
+}
+
+/// Returns the data of a connection; where they are damaged, what can be read of them, so that
+/// other readers do not refuse the bag.
+fn data_of(origin: &Origin) -> Vec<u8> {
+    if origin.is_whole() {
+        return origin.data.to_vec();
+    }
+    let unknown = ConnectionHeader::unknown(&origin.topic);
+    let Some(said) = ConnectionHeader::read(&origin.data) else { return unknown.to_data() };
+    let missing = ConnectionHeader {
+        ty: unknown.ty.filter(|_| said.ty.is_none()),
+        md5sum: unknown.md5sum.filter(|_| said.md5sum.is_none()),
+        message_definition: unknown.message_definition.filter(|_| said.message_definition.is_none()),
+        ..ConnectionHeader::default()
+    };
+    [&*origin.data, &missing.to_data()].concat()
 }
 
 impl BagReader {
@@ -129,33 +180,22 @@ impl BagReader {
         self.compression.or_else(stored).unwrap_or_default()
     }
 
-    /// Returns the topic and the data of the record of the connection that a message came on.
-    fn declaration(&self, record: &Record<'_>) -> (Vec<u8>, Vec<u8>) {
-        let origin = (record.origin() as usize).checked_sub(1);
-        match origin.and_then(|number| self.scanner.chunked().origins.get(number)) {
-            Some(origin) if origin.is_known => (origin.topic.to_vec(), Self::data_of(origin)),
-            _ => {
-                let topic = record.topic.name.as_bytes();
-                (topic.to_vec(), ConnectionHeader::unknown(topic).to_data())
-            }
-        }
+    /// Returns the records of unknown kinds outside of chunks, with their offsets.
+    fn between(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let others = self.scanner.chunked().others.iter();
+        others.map(|range| (range.start, &self.bytes[usize_of(range.start)..usize_of(range.end)]))
     }
 
-    /// Returns the data of a connection; where they are damaged, what can be read of them, so that
-    /// other readers do not refuse the bag.
-    fn data_of(origin: &Origin) -> Vec<u8> {
-        if origin.is_whole() {
-            return origin.data.to_vec();
+    /// Returns what the record of the connection says that a message came on.
+    fn declaration(&self, record: &Record<'_>) -> Declared<'_> {
+        let origin = (record.origin() as usize).checked_sub(1);
+        match origin.and_then(|number| self.scanner.chunked().origins.get(number)) {
+            Some(origin) if origin.is_known => declared(origin),
+            _ => {
+                let topic = record.topic.name.as_bytes();
+                (topic.to_vec(), ConnectionHeader::unknown(topic).to_data(), &[])
+            }
         }
-        let unknown = ConnectionHeader::unknown(&origin.topic);
-        let Some(said) = ConnectionHeader::read(&origin.data) else { return unknown.to_data() };
-        let missing = ConnectionHeader {
-            ty: unknown.ty.filter(|_| said.ty.is_none()),
-            md5sum: unknown.md5sum.filter(|_| said.md5sum.is_none()),
-            message_definition: unknown.message_definition.filter(|_| said.message_definition.is_none()),
-            ..ConnectionHeader::default()
-        };
-        [&*origin.data, &missing.to_data()].concat()
     }
 
     /// Returns whether a bag of V2.0 is as a recorder leaves it.
@@ -188,10 +228,8 @@ impl BagReader {
     fn rechunked(&self, out: &mut dyn Write) -> Result<Written, BagError> {
         let origins = &self.scanner.chunked().origins;
         let unused = origins.iter().filter(|origin| origin.is_known && origin.count == 0);
-        let unused: Vec<Unused<'_>> = unused.map(|origin| (&*origin.topic, Self::data_of(origin))).collect();
-        write(&[self], &unused, out, &|sink| {
-            self.records_in_file_order().try_for_each(|record| sink(0, &record))
-        })
+        let unused: Vec<Declared<'_>> = unused.map(declared).collect();
+        write(&[self], &unused, out, &|sink| copy(self, self.whole_records(&Select::all(), true), sink))
     }
 
     /// Returns what recovery says of chunks: what is in each, and the messages that their index
@@ -214,21 +252,14 @@ impl BagReader {
         let mut details = vec![Detail::hidden("chunks", Value::List(chunks.collect()))];
         let gone = self.gone();
         if !gone.is_empty() {
-            let list = gone.iter().take(NAMED).map(|(topic, nanos, chunk)| {
-                Value::record([
-                    ("topic", Value::Text(topic.clone())),
-                    ("t_ns", Value::Int(*nanos, 64)),
-                    ("offset", Value::UInt(*chunk, 64)),
-                ])
-            });
             let text = format!("{} gone that the index names", count(gone.len(), "message"));
-            details.push(Detail::new("lost_messages", text, Value::List(list.collect())));
+            details.push(Detail::new("lost_messages", text, named(&gone)));
         }
         details
     }
 
-    /// Returns the messages that index data name and that are gone: topic, time, chunk.
-    fn gone(&self) -> Vec<(String, i64, u64)> {
+    /// Returns the messages that index data name and that are gone; as offsets those of their chunks.
+    fn gone(&self) -> Vec<LostMessage> {
         let state = self.scanner.chunked();
         let mut gone = Vec::new();
         for (number, chunk) in state.chunks.iter().enumerate() {
@@ -238,16 +269,17 @@ impl BagReader {
             }
             // Behind bytes that are missing or were added, messages have other places than are named.
             let mut found = self.messages_of(number);
-            let ids = state.ids_of(chunk);
             for (conn, entry) in chunk.entries(&self.bytes) {
                 let left = found.get_mut(&(conn, entry.time.nanos())).filter(|left| **left > 0);
                 if let Some(left) = left {
                     *left -= 1;
                 } else {
-                    let origin = ids.get(conn).map(|origin| &state.origins[origin as usize]);
-                    let topic =
-                        origin.map_or_else(|| format!("conn {conn}"), |origin| text_of(&origin.topic));
-                    gone.push((topic, entry.time.nanos(), chunk.extent.at));
+                    let origin = state.origin_at(number, conn).map(|origin| &state.origins[origin as usize]);
+                    let topic = origin.map_or_else(
+                        || format!("conn {conn}").into_bytes().into(),
+                        |origin| Arc::clone(&origin.topic),
+                    );
+                    gone.push(LostMessage { topic, nanos: entry.time.nanos(), offset: chunk.extent.at });
                 }
             }
         }
@@ -272,13 +304,8 @@ pub(super) fn recover(
 
 pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
     let written = write(&[bag], &[], out, &|sink| {
-        if let Some(start) = select.start.filter(|_| select.last_before) {
-            let before = bag.chunked_in_time(select);
-            for record in before.take_while(|r| r.time.is_some_and(|time| time.nanos < start)) {
-                sink(0, &record)?;
-            }
-        }
-        bag.as_stored(select).try_for_each(|record| sink(0, &record))
+        bag.whole_before(select).try_for_each(|record| sink(Part::Message(0, &record)))?;
+        copy(bag, bag.whole_records(select, true), sink)
     })?;
     let details = written.left_out_detail().into_iter().collect();
     let (records, topics, bytes) = (written.records, written.topics, written.bytes);
@@ -290,7 +317,8 @@ pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, 
         return Err(BagError::MixedVersions);
     }
     let written = write(logs, &[], out, &|sink| {
-        let mut orders: Vec<_> = logs.iter().map(|log| log.chunked_in_time(&Select::all())).collect();
+        let mut orders: Vec<_> = logs.iter().map(|log| log.whole_records(&Select::all(), false)).collect();
+        logs.iter().flat_map(|log| log.between()).try_for_each(|(_, other)| sink(Part::Between(other)))?;
         let mut next: Vec<Option<Record<'_>>> = vec![None; logs.len()];
         let mut heap = BinaryHeap::new();
         let nanos = |record: &Record<'_>| record.time.map_or(0, |time| time.nanos);
@@ -300,10 +328,14 @@ pub(super) fn merge(logs: &[&BagReader], out: &mut dyn Write) -> Result<Merged, 
         }
         while let Some(Reverse((_, source))) = heap.pop() {
             let Some(record) = std::mem::replace(&mut next[source], orders[source].next()) else { continue };
-            sink(source, &record)?;
+            for other in orders[source].take_others() {
+                sink(Part::Other(&other))?;
+            }
+            sink(Part::Message(source, &record))?;
             heap.extend(next[source].as_ref().map(|record| Reverse((nanos(record), source))));
         }
-        Ok(())
+        let mut others = orders.iter_mut().flat_map(InTime::take_others);
+        others.try_for_each(|other| sink(Part::Other(&other)))
     })?;
     let (records, topics, bytes) = (written.records, written.topics, written.bytes);
     let left_out = written.left_out().into_iter().collect();

@@ -25,12 +25,12 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
     }
     let kept: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
     // The last message of each topic before the window, by its place.
-    let mut latched: HashMap<u32, (i64, u64)> = HashMap::new();
+    let mut last_before: HashMap<u32, (i64, u64)> = HashMap::new();
     if let Some(start) = select.start.filter(|_| select.last_before) {
         let wanted: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
         bag.cursor().messages(u64::MAX, |at, message| {
             if wanted[message.connection as usize] && message.time() < start {
-                let place = latched.entry(message.connection).or_insert((message.time(), at));
+                let place = last_before.entry(message.connection).or_insert((message.time(), at));
                 *place = (*place).max((message.time(), at));
             }
         });
@@ -41,8 +41,8 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
             keep_other(bag, &mut output, &record, &kept);
             continue;
         };
-        let is_latched = latched.get(&message.connection).is_some_and(|(_, at)| *at == record.at);
-        if kept[message.connection as usize] && (select.keeps_time(message.time()) || is_latched) {
+        let is_last_before = last_before.get(&message.connection).is_some_and(|(_, at)| *at == record.at);
+        if kept[message.connection as usize] && (select.keeps_time(message.time()) || is_last_before) {
             output.message(0, &record, message);
         }
     }

@@ -3,6 +3,7 @@
 use rovelog_core::text::count;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rovelog_core::{Detail, LogReader, Recovery, Value};
 
@@ -33,16 +34,31 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostMessage {
-    /// The topic's name as it is in the bag.
-    pub topic: Vec<u8>,
+    /// The topic's name as it is in the bag, shared by the messages of the topic.
+    pub topic: Arc<[u8]>,
     /// Its stamp, nanoseconds.
     pub nanos: i64,
     /// Where it stood.
     pub offset: u64,
 }
 
-/// Lost messages that a report names; all are counted.
+/// Lost messages that a report names, and bytes of the names of their topics; all are counted.
 const NAMED: usize = 1000;
+const NAMED_BYTES: usize = 1 << 20;
+
+/// Returns the first lost messages by name.
+pub(super) fn named(lost: &[LostMessage]) -> Value {
+    let mut left = NAMED_BYTES;
+    let first = lost.iter().take(NAMED).map_while(|message| {
+        left = left.checked_sub(message.topic.len())?;
+        Some(Value::record([
+            ("topic", Value::Text(text_of(&message.topic))),
+            ("t_ns", Value::Int(message.nanos, 64)),
+            ("offset", Value::UInt(message.offset, 64)),
+        ]))
+    });
+    Value::List(first.collect())
+}
 
 /// Writes the best valid bag that `bag` still holds. An intact bag is copied as it is, unless its
 /// chunks are to be compressed in another way; of any other all valid messages are written as
@@ -124,6 +140,7 @@ impl BagReader {
             };
             let section = self.sections().iter().rfind(|section| section.offset <= record.at);
             let base = section.map_or(0, |section| section.offset);
+            let topic = Arc::from(index.topic);
             for entry in IndexEntry::all_of(data).iter().take(index.count.get() as usize) {
                 let mut offset = base.saturating_add(entry.pos.get());
                 if is_lost(offset) || definitions.binary_search(&offset).is_ok() {
@@ -131,7 +148,7 @@ impl BagReader {
                 }
                 if is_lost(offset) {
                     let nanos = nanos(entry.sec.get(), entry.nsec.get());
-                    found.push(LostMessage { topic: index.topic.to_vec(), nanos, offset });
+                    found.push(LostMessage { topic: Arc::clone(&topic), nanos, offset });
                 }
             }
         }
@@ -204,15 +221,8 @@ impl BagReader {
         let mut details = Vec::new();
         let gone = self.lost_messages();
         if !gone.is_empty() {
-            let list = gone.iter().take(NAMED).map(|message| {
-                Value::record([
-                    ("topic", Value::Text(text_of(&message.topic))),
-                    ("t_ns", Value::Int(message.nanos, 64)),
-                    ("offset", Value::UInt(message.offset, 64)),
-                ])
-            });
             let text = format!("{} of the index not found", count(gone.len(), "message"));
-            details.push(Detail::new("lost_messages", text, Value::List(list.collect())));
+            details.push(Detail::new("lost_messages", text, named(&gone)));
         }
         details.push(self.ledger_detail());
         details

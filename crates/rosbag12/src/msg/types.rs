@@ -1,5 +1,6 @@
 //! A type with everything it needs, found in its full text, elsewhere, or in the catalogue.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::text::{Array, FullText, MessageText, Primitive, SyntaxError};
@@ -100,8 +101,10 @@ impl Types {
         elsewhere: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Self, DefinitionError> {
         let full = FullText::split(text);
+        // Of a name that is there twice, the first one counts.
+        let sections = full.sections.iter().rev().map(|(name, text)| (&**name, *text)).collect();
         let mut resolver = Resolver {
-            full: &full,
+            sections,
             elsewhere,
             nesting,
             root,
@@ -109,7 +112,7 @@ impl Types {
             types: Self { list: Vec::new(), in_text_order: Vec::new() },
             met: Vec::new(),
         };
-        resolver.add(root, full.root.to_vec(), 0)?;
+        resolver.add(root, full.root.into(), 0)?;
         resolver.order();
         Ok(resolver.types)
     }
@@ -152,7 +155,8 @@ impl Types {
 }
 
 struct Resolver<'a> {
-    full: &'a FullText<'a>,
+    /// The texts of the types in the full text, by name.
+    sections: HashMap<&'a str, &'a [u8]>,
     elsewhere: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     nesting: usize,
     root: &'a str,
@@ -163,8 +167,8 @@ struct Resolver<'a> {
     met: Vec<String>,
 }
 
-impl Resolver<'_> {
-    fn add(&mut self, name: &str, raw: Vec<u8>, depth: usize) -> Result<usize, DefinitionError> {
+impl<'a> Resolver<'a> {
+    fn add(&mut self, name: &str, raw: Cow<'a, [u8]>, depth: usize) -> Result<usize, DefinitionError> {
         let too_large = |what| DefinitionError::TooLarge { name: self.root.to_owned(), what };
         if depth > self.nesting {
             return Err(too_large("types nested too deeply"));
@@ -192,13 +196,14 @@ impl Resolver<'_> {
             }));
         }
         let index = self.types.list.len();
-        self.types.list.push(Type { name: name.to_owned(), message, fields, raw });
+        self.types.list.push(Type { name: name.to_owned(), message, fields, raw: raw.into_owned() });
         self.known.insert(name.to_owned(), Some(index));
         Ok(index)
     }
 
-    /// Returns the full name and text of the type that `ty` means within `user` (section 6.2).
-    fn find(&self, ty: &str, single: bool, user: &str) -> Result<(String, Vec<u8>), DefinitionError> {
+    /// Returns the full name and text of the type that `ty` means within `user` (section 6.2); the text
+    /// of one that is known is not looked up again elsewhere.
+    fn find(&self, ty: &str, single: bool, user: &str) -> Result<(String, Cow<'a, [u8]>), DefinitionError> {
         let candidates: Vec<String> = if let Some((package, name)) = ty.split_once('/') {
             let mut names = vec![ty.to_owned()];
             names.extend(renamed(package, name));
@@ -206,17 +211,21 @@ impl Resolver<'_> {
         } else {
             let package = user.split_once('/').map_or("", |(package, _)| package);
             let own = format!("{package}/{ty}");
-            let headers = ["roslib/Header", "std_msgs/Header"].map(str::to_owned);
+            let headers = ["std_msgs/Header", "roslib/Header"].map(str::to_owned);
             match (ty, single) {
-                // "Header" is the one of roslib or std_msgs, whichever is there.
+                // As genmsg reads it; roslib has had it until 2010. A list is of the same package.
                 ("Header", true) => headers.into_iter().chain([own]).collect(),
                 ("Header", false) => [own].into_iter().chain(headers).collect(),
                 _ => vec![own],
             }
         };
-        let here = |name: &String| Some((name.clone(), self.full.section(name)?.to_vec()));
-        let there = |name: &String| Some((name.clone(), (self.elsewhere)(name)?));
-        let found = candidates.iter().find_map(here).or_else(|| candidates.iter().rev().find_map(there));
+        let here = |name: &String| Some((name.clone(), Cow::Borrowed(*self.sections.get(&**name)?)));
+        let there = |name: &String| {
+            let is_known = matches!(self.known.get(name), Some(Some(_)));
+            let text = if is_known { Cow::default() } else { Cow::Owned((self.elsewhere)(name)?) };
+            Some((name.clone(), text))
+        };
+        let found = candidates.iter().find_map(here).or_else(|| candidates.iter().find_map(there));
         found.ok_or_else(|| DefinitionError::Missing { name: ty.to_owned(), user: user.to_owned() })
     }
 
@@ -274,6 +283,34 @@ mod tests {
         let text = format!("B b\n\n{line}\nMSG: a/B\nC c\n\n{line}\nMSG: a/C\nint8 x\n");
         let types = Types::resolve("a/A", text.as_bytes(), 64, &nowhere).unwrap();
         assert_eq!(String::from_utf8(types.full_text()).unwrap(), text);
+    }
+
+    #[test]
+    fn a_header_is_that_of_std_msgs_and_a_list_of_them_of_the_same_package() {
+        let all = |name: &str| name.ends_with("/Header").then(|| b"uint32 seq".to_vec());
+        let of = |text: &[u8]| {
+            let types = Types::resolve("a/A", text, 64, &all).unwrap();
+            types.dependencies().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(of(b"Header h"), ["std_msgs/Header"]);
+        assert_eq!(of(b"Header[] h"), ["a/Header"]);
+        let own = b"\n===\nMSG: a/Header\nint8 x\n===\nMSG: roslib/Header\nint8 x";
+        assert_eq!(of(&[&b"Header h"[..], own].concat()), ["roslib/Header"]);
+        assert_eq!(of(&[&b"Header[2] h"[..], own].concat()), ["a/Header"]);
+    }
+
+    /// Each costs as many bytes as the text has, for each field of the type.
+    #[test]
+    fn texts_are_looked_up_once_for_each_type() {
+        let asked = std::cell::Cell::new(0);
+        let elsewhere = |name: &str| {
+            asked.set(asked.get() + 1);
+            matches!(name, "a/B" | "a/C").then(|| b"int8 x\n".to_vec())
+        };
+        let text = ["B b\nC[] c\n".repeat(1000).as_bytes(), b"\n===\nMSG: a/C\nB b"].concat();
+        let types = Types::resolve("a/A", &text, 64, &elsewhere).unwrap();
+        assert_eq!(types.dependencies().collect::<Vec<_>>(), ["a/B", "a/C"]);
+        assert_eq!((asked.get(), types.all()[1].text()), (1, &b"B b"[..]));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Headers of messages that look like the one before: all but connection and time repeats, so a
 //! comparison is enough.
 
+use rovelog_core::scan::Window;
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
 
+use super::probe::{Probe, probe};
 use super::wire::{self, Header, Stamp};
+use crate::tables::usize_of;
 use crate::wire::RecordHead;
 
 const WORD: usize = size_of::<U64Le>();
@@ -78,5 +81,33 @@ impl Template {
         // A length of 4 GiB must not overflow on machines of 32 bits.
         let end = payload_at.checked_add(data_len.get() as usize).filter(|end| *end <= data.len())?;
         Some(Message { at, payload_at, end, conn: conn.get(), time: *time })
+    }
+}
+
+/// Reads the heads of messages that are copied.
+#[derive(Debug, Default)]
+pub(crate) struct Heads {
+    template: Option<Template>,
+    others: Vec<u8>,
+}
+
+impl Heads {
+    /// Returns the time of the message of a record as it is stored, and where its payload starts;
+    /// `None` of what is no message.
+    pub(crate) fn read(&mut self, record: &[u8]) -> Option<(Stamp, usize)> {
+        // Headers that are equal but for connection and time have the same other fields.
+        if let Some(message) = self.template.as_ref().and_then(|template| template.find(record, 0)) {
+            return Some((message.time, message.payload_at));
+        }
+        let Ok(Probe::Good(found)) = probe(Window::whole(record), 0) else { return None };
+        let Header::Message(wire::Message { time, .. }) = found.header else { return None };
+        self.others = found.header.others(RecordHead::read(record)?.header);
+        self.template = Template::of(record);
+        Some((*time, usize_of(found.data_at)))
+    }
+
+    /// Returns the fields without a meaning of the header that was read last.
+    pub(crate) fn others(&self) -> &[u8] {
+        &self.others
     }
 }

@@ -42,7 +42,7 @@ impl Scanner {
                 topic.entries += origin.named;
                 topic.in_scan += origin.count;
                 topic.exact &= !origin.differs;
-                if origin.count > 0 && state.indexed.binary_search(&(number, origin.id)).is_err() {
+                if origin.count > 0 && !state.indexed.contains(&(number, origin.id)) {
                     why.push(format!("connection {} is not in it", origin.id));
                 }
             }

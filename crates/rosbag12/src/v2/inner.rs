@@ -17,9 +17,10 @@ use crate::validate::Search;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item<'a> {
     Message(Message),
-    /// A connection record: its number, topic and data.
+    /// A connection record: its head, number, topic and data.
     Connection {
         at: usize,
+        head: &'a [u8],
         conn: u32,
         topic: &'a [u8],
         data: &'a [u8],
@@ -27,6 +28,7 @@ pub(crate) enum Item<'a> {
     /// A record of another kind.
     Other {
         at: usize,
+        end: usize,
         op: u8,
     },
     /// Bytes in which no record was recognised.
@@ -100,6 +102,8 @@ pub(crate) struct Inner<'a> {
     shift: i64,
     /// How many places of the index the search for a shift has looked at.
     looked_at: usize,
+    /// The last answer of [`hinted`](Self::hinted): from where, with which shift, and what.
+    last: Option<(usize, i64, Option<usize>)>,
 }
 
 /// Places of the index before and behind a record that may be its own.
@@ -114,7 +118,7 @@ const CHAIN_OF_ALL: usize = 64;
 impl<'a> Inner<'a> {
     pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
         let hints = Hints { len: hints.len.max(data.len() as u64), ..hints };
-        Self { data, hints, template, claimed, at: 0, shift: 0, looked_at: 0 }
+        Self { data, hints, template, claimed, at: 0, shift: 0, looked_at: 0, last: None }
     }
 
     /// Returns a scan that goes on at `at`.
@@ -187,9 +191,10 @@ impl<'a> Inner<'a> {
             }
             Header::Connection(connection) => {
                 let (conn, topic) = (connection.conn.get(), connection.topic);
-                Item::Connection { at, conn, topic, data: &self.data[data_at..end] }
+                let (head, data) = (&self.data[at..data_at], &self.data[data_at..end]);
+                Item::Connection { at, head, conn, topic, data }
             }
-            other => Item::Other { at, op: other.op() },
+            other => Item::Other { at, end, op: other.op() },
         })
     }
 
@@ -231,12 +236,26 @@ impl<'a> Inner<'a> {
 
     /// Returns the next place from `from` on that the index names, and where a message of that
     /// connection starts.
-    fn hinted(&self, from: usize) -> Option<usize> {
+    fn hinted(&mut self, from: usize) -> Option<usize> {
+        // Places that are wrong must not be looked at again for each damage in front of them.
+        if let Some((start, shift, found)) = self.last
+            && shift == self.shift
+            && start <= from
+            && found.is_none_or(|found| from <= found)
+        {
+            return found;
+        }
         let hints = self.hints.all();
         let place = |hint: &Hint| u64::try_from(i64::from(hint.offset) + self.shift).ok();
         let first = hints.partition_point(|hint| place(hint).is_none_or(|place| place < from as u64));
         let right = |hint: &Hint| place(hint).filter(|place| self.is_right(*place, hint.conn));
-        hints[first..].iter().find_map(right).map(usize_of)
+        let found = hints[first..].iter().enumerate().find_map(|(n, hint)| Some((n, right(hint)?)));
+        // Nor for each shift: they count as places that the search for one has looked at.
+        let wrong = found.map_or(hints.len() - first, |(wrong, _)| wrong);
+        let found = found.map(|(_, place)| usize_of(place));
+        self.looked_at += wrong;
+        self.last = Some((from, self.shift, found));
+        found
     }
 
     /// Returns whether a whole message of a connection starts at a place that the index names.

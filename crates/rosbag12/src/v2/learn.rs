@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use rovelog_core::layout::Fit;
+use rovelog_core::wire::U32Le;
 
 use super::heads::{Message, Template};
 use super::inner::{Inner, Item};
 use super::scan::{Extent, Length};
 use super::state::{Chunk, Ids, Origin, State};
-use super::wire::{Connection, ConnectionHeader};
+use super::wire::{Connection, ConnectionHeader, Header};
 use crate::diagnostics as rules;
 use crate::scan::Scanner;
 use crate::tables::Publisher;
 use crate::tables::{MAX_CONNECTIONS, Tally, fit, text_of};
+use crate::wire::RecordHead;
 
 /// A message of a chunk: its origin, its connection, its number there and its time.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +50,25 @@ impl Scanner {
 
     pub(super) fn chunked_mut(&mut self) -> &mut State {
         self.v2.as_deref_mut().expect("a bag of V2.0")
+    }
+
+    /// Returns the origin that a connection record with this head declares; `None` where there are too
+    /// many.
+    pub(super) fn origin_of_record(
+        &mut self,
+        head: &[u8],
+        (conn, topic, data): (u32, &[u8], &[u8]),
+        at: u64,
+    ) -> Option<u32> {
+        let number = self.origin(conn, topic, data, at)?;
+        let origin = &mut self.chunked_mut().origins[number as usize];
+        if origin.others.is_empty()
+            && let Some(head) = RecordHead::read(head)
+        {
+            let header = Header::Connection(Connection { conn: &U32Le::new(conn), topic });
+            origin.others = header.others(head.header).into();
+        }
+        Some(number)
     }
 
     /// Returns the origin that a connection record declares; `None` where there are too many.
@@ -85,6 +106,7 @@ impl Scanner {
             publisher,
             topic,
             data,
+            others: Box::default(),
             is_known: true,
             at,
             count: 0,
@@ -159,9 +181,10 @@ impl Scanner {
     }
 
     /// Takes a connection record that is in front of messages.
-    pub(super) fn declare(&mut self, conn: u32, topic: &[u8], data: &[u8], at: u64) {
+    pub(super) fn declare(&mut self, head: &[u8], (conn, topic, data): (u32, &[u8], &[u8]), at: u64) {
         let known = self.intact(conn, topic, data, at);
-        let Some(origin) = known.or_else(|| self.origin(conn, topic, data, at)) else {
+        let origin = known.or_else(|| self.origin_of_record(head, (conn, topic, data), at));
+        let Some(origin) = origin else {
             self.diagnostics
                 .push(&rules::TOO_MANY_TOPICS, at..at + 1, || "a connection beyond the limit".to_owned());
             return;
@@ -171,7 +194,7 @@ impl Scanner {
         let first = &mut state.ids[state.section as usize];
         match first.get(conn) {
             None => first.set(conn, origin),
-            Some(known) => state.has_changed |= known != origin,
+            Some(_) => state.change(conn, origin),
         }
     }
 
@@ -187,7 +210,7 @@ impl Scanner {
         } else {
             state.early.push((section, id));
             let connection = self.tables.connection(format!("conn {id}").as_bytes(), b"", b"*")?;
-            let (publisher, topic, data) = (Publisher::default(), Box::default(), Box::default());
+            let (publisher, topic, data) = (Publisher::default(), Arc::default(), Box::default());
             let origin = Origin {
                 section,
                 id,
@@ -195,6 +218,7 @@ impl Scanner {
                 publisher,
                 topic,
                 data,
+                others: Box::default(),
                 is_known: false,
                 at: 0,
                 count: 0,
@@ -213,11 +237,7 @@ impl Scanner {
     /// Starts a chunk.
     pub(super) fn begin_chunk(&mut self, extent: Extent) {
         let state = self.chunked_mut();
-        let mut chunk = Chunk::new(extent, state.section);
-        if state.has_changed {
-            chunk.ids = Some(Arc::new(state.now.clone()));
-        }
-        state.chunks.push(chunk);
+        state.chunks.push(Chunk::new(extent, state.section));
     }
 
     /// Takes a message of the chunk at hand, whose record starts at `start` of the file and whose
@@ -264,12 +284,14 @@ impl Scanner {
     pub(super) fn chunk_item(&mut self, item: Item<'_>, len: usize, place: impl Fn(usize) -> u64) {
         match item {
             Item::Message(_) => {}
-            Item::Connection { at, conn, topic, data } => {
+            Item::Connection { at, head, conn, topic, data } => {
                 self.chunked_mut().records.add(Connection::OP);
-                self.declare(conn, topic, data, place(at));
+                self.declare(head, (conn, topic, data), place(at));
             }
-            Item::Other { at, op } => {
-                self.chunked_mut().records.add(op);
+            Item::Other { at, op, .. } => {
+                let state = self.chunked_mut();
+                state.records.add(op);
+                state.chunks[state.at_hand].has_others = true;
                 let at = place(at);
                 self.diagnostics
                     .push(&rules::UNKNOWN_OP, at..at + 1, || format!("a record of op {op} in a chunk"));

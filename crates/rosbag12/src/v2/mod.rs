@@ -22,6 +22,8 @@ mod unpack;
 pub mod wire;
 mod writer;
 
+pub(crate) use heads::Heads;
+pub(crate) use order::InTime;
 #[cfg(feature = "arrow")]
 pub(crate) use pass::Pass;
 pub(crate) use state::{Origin, State};

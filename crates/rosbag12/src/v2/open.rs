@@ -69,7 +69,7 @@ impl Scanner {
         let state = self.chunked();
         let later = |(section, id): &(u32, u32)| {
             let origin = &state.origins[*state.declared.get(&(*section, *id))? as usize];
-            Some((*section, *id, origin.topic.clone(), origin.data.clone()))
+            Some((*section, *id, (*origin.topic).into(), origin.data.clone()))
         };
         state.early.iter().filter_map(later).collect()
     }
@@ -194,11 +194,9 @@ impl Scanner {
             Header::Connection(record) => {
                 section.first_index_at.get_or_insert(at);
                 let conn = record.conn.get();
-                let id = (state.section, conn);
-                if let Err(place) = state.indexed.binary_search(&id) {
-                    state.indexed.insert(place, id);
-                }
-                if let Some(origin) = self.origin(conn, record.topic, data, at) {
+                state.indexed.insert((state.section, conn));
+                let head = window.slice(at, found.data_at).ok().flatten().unwrap_or_default();
+                if let Some(origin) = self.origin_of_record(head, (conn, record.topic, data), at) {
                     let state = self.chunked_mut();
                     let ids = &mut state.ids[state.section as usize];
                     if ids.get(conn).is_none() {
@@ -207,6 +205,7 @@ impl Scanner {
                 }
             }
             Header::Message(_) | Header::Chunk(_) | Header::Unknown(_) => {
+                state.others.push(at..end);
                 self.diagnostics.push(&rules::UNKNOWN_OP, at..end, || format!("a record of op {op}"));
             }
         }
@@ -255,9 +254,6 @@ impl Scanner {
             let section = state.chunks[number].section;
             if section != state.section {
                 (state.section, state.now) = (section, super::state::Ids::default());
-            }
-            if state.has_changed {
-                state.chunks[number].ids = Some(std::sync::Arc::new(state.now.clone()));
             }
             let chunk = &mut state.chunks[number];
             chunk.ending = loaded.ending;

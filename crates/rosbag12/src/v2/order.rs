@@ -49,6 +49,10 @@ pub(crate) struct InTime<'a> {
     select: Select,
     /// Whether records come in file order.
     as_stored: bool,
+    /// Whether the payload of a record is all of it, its head too.
+    is_whole: bool,
+    /// Records of unknown kinds of the chunks loaded so far, where records are whole.
+    others: Vec<Vec<u8>>,
     active: Vec<Option<Active>>,
     /// Bytes of the active chunks, and how many they may be before chunks are held in part.
     held: usize,
@@ -63,24 +67,41 @@ pub(crate) struct InTime<'a> {
 impl BagReader {
     /// Returns the selected records in time order, those before the window first.
     pub(crate) fn chunked_in_time<'a>(&'a self, select: &Select) -> InTime<'a> {
-        let mut all = InTime::new(self, select, false);
+        let mut all = InTime::new(self, select, false, false);
         if let Some(start) = select.start.filter(|_| select.last_before) {
-            all.ready = last_before(self, select, start);
+            all.ready = last_before(self, select, start, false);
         }
         all
     }
 
+    /// Returns the last record of each selected topic before the window, each with its head in its
+    /// payload.
+    pub(crate) fn whole_before<'a>(&'a self, select: &Select) -> impl Iterator<Item = Record<'a>> + use<'a> {
+        let start = select.start.filter(|_| select.last_before);
+        start.map(|start| last_before(self, select, start, true)).into_iter().flatten().rev()
+    }
+
+    /// Returns the selected records, each with its head in its payload. Of all records, those of
+    /// unknown kinds are found too in chunks that have no messages.
+    pub(crate) fn whole_records<'a>(&'a self, select: &Select, as_stored: bool) -> InTime<'a> {
+        InTime::new(self, select, as_stored, true)
+    }
+
     /// Returns the selected records in file order.
     pub(crate) fn chunked_as_stored<'a>(&'a self, select: &Select) -> InTime<'a> {
-        InTime::new(self, select, true)
+        InTime::new(self, select, true, false)
     }
 }
 
 impl<'a> InTime<'a> {
-    fn new(reader: &'a BagReader, select: &Select, as_stored: bool) -> Self {
+    fn new(reader: &'a BagReader, select: &Select, as_stored: bool, is_whole: bool) -> Self {
         let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         let chunks = &reader.scanner.chunked().chunks;
         let mut plan = reader.selected_chunks(&wanted, select);
+        if is_whole && *select == Select::all() {
+            plan.extend((0..chunks.len()).filter(|n| chunks[*n].has_others && chunks[*n].messages == 0));
+            plan.sort_unstable();
+        }
         if !as_stored {
             plan.sort_by_key(|number| (chunks[*number].span, *number));
         }
@@ -91,6 +112,8 @@ impl<'a> InTime<'a> {
             wanted,
             select: select.clone(),
             as_stored,
+            is_whole,
+            others: Vec::new(),
             active: Vec::new(),
             held: 0,
             most: usize_of(reader.options.read.limits.unpacked / SHARE),
@@ -106,6 +129,11 @@ impl<'a> InTime<'a> {
         let Some(Reverse((time, chunk, _))) = self.heads.peek() else { return true };
         let span = self.reader.scanner.chunked().chunks[number].span;
         !self.as_stored && span.is_some_and(|(first, _)| (first, number) < (*time, *chunk))
+    }
+
+    /// Returns the records of unknown kinds of the chunks loaded since the last call.
+    pub(crate) fn take_others(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.others)
     }
 
     fn key(&self, met: &Met) -> Key {
@@ -131,6 +159,10 @@ impl<'a> InTime<'a> {
     fn load(&mut self) {
         let Some(loaded) = self.loader.load(&self.reader.scanner.chunked().chunks) else { return };
         let due = self.due(&loaded);
+        if self.is_whole {
+            let data = loaded.data(self.reader);
+            self.others.extend(self.way.others.iter().map(|range| data[range.clone()].to_vec()));
+        }
         if due.is_empty() {
             return self.loader.give_back(loaded);
         }
@@ -187,7 +219,7 @@ impl<'a> InTime<'a> {
         let mut head = self.heads.peek_mut()?;
         let Reverse((_, number, place)) = *head;
         let active = self.active[place].as_mut()?;
-        let record = active.loaded.record(self.reader, &active.due[active.next]);
+        let record = active.loaded.record(self.reader, &active.due[active.next], self.is_whole);
         active.next += 1;
         if let Some(next) = active.due.get(active.next) {
             *head = Reverse((next.time, number, place));
@@ -230,7 +262,7 @@ impl<'a> Iterator for InTime<'a> {
 }
 
 /// Returns the last record of each selected topic before `start`, the latest one first.
-fn last_before<'a>(reader: &'a BagReader, select: &Select, start: i64) -> Vec<Record<'a>> {
+fn last_before<'a>(reader: &'a BagReader, select: &Select, start: i64, is_whole: bool) -> Vec<Record<'a>> {
     let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
     let chunks = &reader.scanner.chunked().chunks;
     let is_before =
@@ -261,7 +293,7 @@ fn last_before<'a>(reader: &'a BagReader, select: &Select, start: i64) -> Vec<Re
         for (connection, met) in found {
             let place = (met.time, number, met.at);
             if last.get(&connection).is_none_or(|(known, _)| *known < place) {
-                last.insert(connection, (place, loaded.record(reader, &met)));
+                last.insert(connection, (place, loaded.record(reader, &met, is_whole)));
             }
         }
     }

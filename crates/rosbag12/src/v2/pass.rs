@@ -2,6 +2,7 @@
 //! are met in their order.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use rovelog_core::scan::{Scan as _, Window};
@@ -64,15 +65,15 @@ impl Loaded {
         self.block.as_ref().map_or(0, |block| block.len())
     }
 
-    /// Returns a copy that has the payloads of these messages only, which refer to it from now on.
+    /// Returns a copy that has the records of these messages only, which refer to it from now on.
     /// The bytes of a chunk that was not unpacked are the file's: nothing is copied.
     pub(super) fn part(&self, messages: &mut [Met]) -> Self {
         let block = self.block.as_ref().map(|block| {
             let mut part = Vec::new();
             for met in messages {
-                let payload_at = part.len();
-                part.extend_from_slice(&block[met.payload_at..met.end]);
-                (met.payload_at, met.end) = (payload_at, part.len());
+                let (at, head_len) = (part.len(), met.payload_at - met.at);
+                part.extend_from_slice(&block[met.at..met.end]);
+                (met.at, met.payload_at, met.end) = (at, at + head_len, part.len());
             }
             Arc::new(part)
         });
@@ -86,10 +87,10 @@ impl Loaded {
         if self.block.is_some() { chunk.extent.at } else { chunk.extent.data_at + at as u64 }
     }
 
-    /// Returns the record of a message.
-    pub(crate) fn record<'a>(&self, reader: &'a BagReader, met: &Met) -> Record<'a> {
+    /// Returns the record of a message; its payload has the head of the record too where it is whole.
+    pub(crate) fn record<'a>(&self, reader: &'a BagReader, met: &Met, is_whole: bool) -> Record<'a> {
         let chunk = &reader.scanner.chunked().chunks[self.number];
-        let range = met.payload_at..met.end;
+        let range = if is_whole { met.at } else { met.payload_at }..met.end;
         let payload = match &self.block {
             Some(block) => Payload::shared(block, range),
             None => Payload::from(&chunk.data(&reader.bytes)[range]),
@@ -189,6 +190,8 @@ pub(crate) struct Way {
     seqs: Vec<u64>,
     /// The connections whose number may not be 0.
     touched: Vec<u32>,
+    /// The records of unknown kinds of the chunk that was visited last.
+    pub(super) others: Vec<Range<usize>>,
 }
 
 impl Way {
@@ -197,11 +200,13 @@ impl Way {
     pub(crate) fn visit(&mut self, reader: &BagReader, loaded: &Loaded, mut sink: impl FnMut(Met)) {
         let state = reader.scanner.chunked();
         let chunk = &state.chunks[loaded.number];
-        let ids = state.ids_of(chunk);
-        let fallback = &state.ids[chunk.section as usize];
         // Numbers that come to mean something else within the chunk.
-        let mut local: Vec<(u32, u32)> = Vec::new();
-        let Self { template, seqs, touched } = self;
+        let mut local: HashMap<u32, u32> = HashMap::new();
+        let meaning = |local: &HashMap<u32, u32>, conn: u32| {
+            local.get(&conn).copied().or_else(|| state.origin_at(loaded.number, conn))
+        };
+        let Self { template, seqs, touched, others } = self;
+        others.clear();
         seqs.resize(reader.topics().len(), 0);
         for (connection, before, _) in &chunk.counts {
             seqs[*connection as usize] = *before;
@@ -214,12 +219,10 @@ impl Way {
         let hints = Hints::new(&chunk.index, &reader.bytes, chunk.extent.claimed());
         let mut inner = chunk.inner(data, loaded.ending, hints, *template);
         let mut last = (u32::MAX, u32::MAX, 0);
-        let mut take = |message: Message, local: &[(u32, u32)]| {
+        let mut take = |message: Message, local: &HashMap<u32, u32>| {
             // What was declared since may be of this connection.
             if last.0 != message.conn || last.1 == u32::MAX || !local.is_empty() {
-                let found = local.iter().rev().find(|(id, _)| *id == message.conn).map(|(_, origin)| *origin);
-                let found = found.or_else(|| ids.get(message.conn)).or_else(|| fallback.get(message.conn));
-                let Some(origin) = found else { return false };
+                let Some(origin) = meaning(local, message.conn) else { return false };
                 last = (message.conn, origin, state.origins[origin as usize].connection);
                 if seqs[last.2 as usize] == 0 {
                     touched.push(last.2);
@@ -243,15 +246,15 @@ impl Way {
                 Some(Item::Connection { conn, topic, data, .. }) => {
                     let key = (chunk.section, conn, Box::from(topic), Box::from(data));
                     match state.by_record.get(&key) {
-                        Some(origin) if ids.get(conn) != Some(*origin) => {
-                            local.push((conn, *origin));
-                            agrees &= !state.is_by_index || fallback.get(conn) == Some(*origin);
+                        Some(origin) if meaning(&local, conn) != Some(*origin) => {
+                            local.insert(conn, *origin);
+                            agrees &= !state.is_by_index;
                         }
                         Some(_) => {}
                         None => agrees = false,
                     }
                 }
-                Some(Item::Other { .. }) => {}
+                Some(Item::Other { at, end, .. }) => others.push(at..end),
                 Some(Item::Lost { .. } | Item::Tail { .. }) => agrees = false,
             }
         }

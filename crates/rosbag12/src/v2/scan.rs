@@ -6,7 +6,7 @@ use rovelog_core::scan::{NeedMore, Scan, Window};
 
 use super::buffer::{Buffer, Ending};
 use super::probe::{Found, Probe, follows, follows_top, is_line, probe, starts};
-use super::unpack::{Compression, unpack};
+use super::unpack::{Compression, limit, unpack};
 use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
 use crate::diagnostics as rules;
 use crate::sections::MAX_SECTIONS;
@@ -166,7 +166,7 @@ impl TopScan {
         };
         let end = match compression {
             Some(Compression::None) => Some(measure(window, data_at, claimed)?),
-            Some(compression) => self.packed_end(window, data_at, compression)?,
+            Some(compression) => self.packed_end(window, data_at, compression, size)?,
             None => None,
         };
         if let Some(end) = end {
@@ -182,19 +182,21 @@ impl TopScan {
         extent(end, length(end))
     }
 
-    /// Returns where packed data that begin at `from` end, if a record follows there.
-    fn packed_end(
+    /// Returns where packed data that begin at `from` end, if a record follows there and they unpack to
+    /// no more than is read of a chunk that claims `size`.
+    pub(super) fn packed_end(
         &self,
         window: Window<'_>,
         from: u64,
         compression: Compression,
+        size: u32,
     ) -> Result<Option<u64>, NeedMore> {
         let data = window.upto(from, search_end(window)?.saturating_sub(from))?;
-        let cap = usize::try_from(self.cap).unwrap_or(usize::MAX);
-        let (ending, used) = unpack(compression, data, cap, &mut Buffer::default());
+        let (ending, used) = unpack(compression, data, limit(size, self.cap), &mut Buffer::default());
         let end = from + used as u64;
         // A stream that the end of the file cuts says nothing about where the chunk ends.
-        Ok((used > 0 && ending != Ending::Cut && follows_top(window, end)?).then_some(end))
+        let says = used > 0 && !matches!(ending, Ending::Cut | Ending::Limit);
+        Ok((says && follows_top(window, end)?).then_some(end))
     }
 }
 

@@ -1,7 +1,8 @@
 //! State of a scan of a V2.0 bag, in addition to topics and definitions: connections by their
 //! numbers, chunks, and the content of the index.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rovelog_core::text::count;
@@ -14,8 +15,10 @@ use super::wire::{ConnectionHeader, IndexEntry, Stamp};
 use crate::tables::{Publisher, Tally, usize_of};
 use crate::validate::are_damaged;
 
-/// Numbers of connections for which there is a place in a list; others go into a map.
-const DENSE: usize = 1 << 16;
+/// Numbers of connections below this, or below so many times the number of connections, have a place in
+/// a list; others are in a map.
+const DENSE: usize = 64;
+const DENSE_RATIO: usize = 8;
 
 /// The class of a chunk that was not read.
 const NOT_READ: &str = "not read";
@@ -23,23 +26,25 @@ const NOT_READ: &str = "not read";
 /// An origin by the number of its connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ids {
-    /// One more than the origin; 0 for none.
+    /// One more than the origin; 0 for none that is not in the map.
     dense: Vec<u32>,
     sparse: HashMap<u32, u32>,
+    count: usize,
 }
 
 impl Ids {
     #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<u32> {
         match self.dense.get(id as usize) {
-            Some(origin) => origin.checked_sub(1),
-            None => self.sparse.get(&id).copied(),
+            Some(origin) if *origin > 0 => Some(origin - 1),
+            _ => self.sparse.get(&id).copied(),
         }
     }
 
     pub(crate) fn set(&mut self, id: u32, origin: u32) {
         let place = id as usize;
-        if place < DENSE {
+        self.count += usize::from(self.get(id).is_none());
+        if place < DENSE.max(DENSE_RATIO * self.count) {
             if self.dense.len() <= place {
                 self.dense.resize(place + 1, 0);
             }
@@ -61,8 +66,10 @@ pub(crate) struct Origin {
     pub(crate) connection: u32,
     pub(crate) publisher: Publisher,
     /// Its topic by the record, and the data of the record; empty where no record says what it is.
-    pub(crate) topic: Box<[u8]>,
+    pub(crate) topic: Arc<[u8]>,
     pub(crate) data: Box<[u8]>,
+    /// Fields of the header of the record that have no meaning.
+    pub(crate) others: Box<[u8]>,
     /// Whether a record says what it is.
     pub(crate) is_known: bool,
     /// Offset of the first such record.
@@ -119,8 +126,6 @@ pub(crate) enum Agrees {
 pub(crate) struct Chunk {
     pub(crate) extent: Extent,
     pub(crate) section: u32,
-    /// The numbers of connections at its start, where they are not those of the bag.
-    pub(crate) ids: Option<Arc<Ids>>,
     pub(crate) index: Vec<IndexRange>,
     pub(crate) ending: Ending,
     /// Bytes of its records.
@@ -139,6 +144,8 @@ pub(crate) struct Chunk {
     pub(crate) lost: Vec<(u64, u64)>,
     /// Whether only its chunk info was read.
     pub(crate) is_unread: bool,
+    /// Whether it has records of unknown kinds, as far as it was read.
+    pub(crate) has_others: bool,
 }
 
 impl Chunk {
@@ -160,7 +167,6 @@ impl Chunk {
         Self {
             extent,
             section,
-            ids: None,
             index: Vec::new(),
             ending: Ending::Whole,
             unpacked: 0,
@@ -173,6 +179,7 @@ impl Chunk {
             info_agrees: Agrees::Absent,
             lost: Vec::new(),
             is_unread: false,
+            has_others: false,
         }
     }
 
@@ -230,8 +237,9 @@ pub(crate) struct State {
     pub(crate) ids: Vec<Ids>,
     /// What it means where the scan is.
     pub(crate) now: Ids,
-    /// Whether any number came to mean something else within a bag.
-    pub(crate) has_changed: bool,
+    /// Where a number came to mean something else within a bag, by bag of the file and number: from
+    /// the start of a chunk on, ascending, an origin.
+    pub(crate) changes: HashMap<(u32, u32), Vec<(usize, u32)>>,
     pub(crate) section: u32,
     pub(crate) header: Option<Header>,
     pub(crate) chunks: Vec<Chunk>,
@@ -241,13 +249,15 @@ pub(crate) struct State {
     /// Which of them is of the chunk at a position of a bag.
     pub(crate) infos_at: BTreeMap<(u32, u64), usize>,
     /// The connections of the index sections: section and number.
-    pub(crate) indexed: Vec<(u32, u32)>,
+    pub(crate) indexed: BTreeSet<(u32, u32)>,
     /// Numbers that were met before any record said what they are.
     pub(crate) early: Vec<(u32, u32)>,
     /// What is counted of the chunk at hand, by origin; those with messages in it; their times.
     pub(crate) tallies: Vec<Tally>,
     pub(crate) in_chunk: Vec<u32>,
     pub(crate) span: Option<(i64, i64)>,
+    /// Records of unknown kinds outside of chunks.
+    pub(crate) others: Vec<Range<u64>>,
     /// Records in chunks that are no messages, by op.
     pub(crate) records: Ops,
     /// Whether the index alone was read.
@@ -333,8 +343,51 @@ impl State {
         self.chunks.iter().map(cost).sum()
     }
 
-    /// Returns what a number means at the start of a chunk.
-    pub(crate) fn ids_of<'a>(&'a self, chunk: &'a Chunk) -> &'a Ids {
-        chunk.ids.as_deref().unwrap_or_else(|| &self.ids[chunk.section as usize])
+    /// Returns what the number of a connection means at the start of a chunk.
+    #[inline]
+    pub(crate) fn origin_at(&self, chunk: usize, conn: u32) -> Option<u32> {
+        let section = self.chunks[chunk].section;
+        let first = self.ids[section as usize].get(conn);
+        if self.changes.is_empty() { first } else { self.changed(chunk, (section, conn)).or(first) }
+    }
+
+    fn changed(&self, chunk: usize, id: (u32, u32)) -> Option<u32> {
+        let changes = self.changes.get(&id)?;
+        let behind = changes.partition_point(|(from, _)| *from <= chunk);
+        Some(changes[behind.checked_sub(1)?].1)
+    }
+
+    /// Notes what a number means behind the chunk at hand.
+    pub(crate) fn change(&mut self, conn: u32, origin: u32) {
+        let (id, from) = ((self.section, conn), self.at_hand + 1);
+        let first = self.ids[self.section as usize].get(conn);
+        if self.changed(from, id).or(first) == Some(origin) {
+            return;
+        }
+        let changes = self.changes.entry(id).or_default();
+        match changes.last_mut() {
+            Some(last) if last.0 == from => last.1 = origin,
+            _ => changes.push((from, origin)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ids;
+
+    #[test]
+    fn few_numbers_take_little_space_however_large_they_are() {
+        let mut ids = Ids::default();
+        let numbers = [65_535, 0, 63, 64, u32::MAX, 300].into_iter().chain(100..800);
+        let all: Vec<(u32, u32)> = numbers.zip(0..).collect();
+        for (number, (id, origin)) in all.iter().enumerate() {
+            ids.set(*id, *origin);
+            assert!(ids.dense.len() <= 64.max(8 * (number + 1)));
+        }
+        // Of a number that is there twice, the later one counts.
+        let last = |id: u32| all.iter().rfind(|(known, _)| *known == id).map(|(_, origin)| *origin);
+        assert!(all.iter().all(|(id, _)| ids.get(*id) == last(*id)));
+        assert_eq!((ids.get(1), ids.get(90), ids.get(70_000)), (None, None, None));
     }
 }

@@ -3,7 +3,11 @@
 
 use rovelog_core::wire::{U32Le, U64Le, whole};
 
-use crate::wire::{Field, Fields, Name, Value, head_of, headers, padded};
+use std::io::Cursor;
+
+use binrw::BinWrite;
+
+use crate::wire::{Field, Fields, Name, Value, fields_of, head_of, headers, padded};
 
 /// "Format": the version line.
 pub const VERSION_LINE: &[u8; 13] = b"#ROSBAG V2.0\n";
@@ -94,6 +98,32 @@ impl<'a> Header<'a> {
         let specific = [Message::OP, BagHeader::OP, Chunk::OP, ChunkInfo::OP, IndexData::OP, Connection::OP];
         let meant = specific.into_iter().find_map(|op| Self::of_op(fields, op));
         meant.map(|header| (header, true)).or((!Self::knows(op)).then_some((Self::Unknown(op), false)))
+    }
+}
+
+impl Header<'_> {
+    /// Returns the fields of a stored header that these do not replace, as they are stored.
+    pub(crate) fn others(&self, stored: &[u8]) -> Vec<u8> {
+        let mut others = Cursor::new(Vec::new());
+        self.write(|own| {
+            let is_other = |field: &Field<'_>| own.iter().all(|known| known.name != field.name);
+            fields_of(stored).filter(is_other).try_for_each(|field| field.write(&mut others))
+        })
+        .expect("memory takes all");
+        others.into_inner()
+    }
+
+    /// Returns the head of a record with this header and [`others`](Self::others).
+    ///
+    /// # Panics
+    /// As [`head_of`].
+    pub(crate) fn head_with(&self, others: &[u8], data_len: u32) -> Vec<u8> {
+        self.write(|own| {
+            let mut fields = own.to_vec();
+            fields.extend(fields_of(others));
+            fields.sort_by_key(|field| field.name);
+            head_of(&fields, data_len)
+        })
     }
 }
 

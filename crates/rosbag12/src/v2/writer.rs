@@ -40,6 +40,9 @@ struct Declared {
     entries: Vec<IndexEntry>,
 }
 
+/// The topic, the data and the other fields of the record of a connection.
+type Key = (Vec<u8>, Vec<u8>, Vec<u8>);
+
 /// A summary of a chunk.
 #[derive(Debug)]
 struct Summary {
@@ -54,11 +57,12 @@ pub struct Writer<'a> {
     at: u64,
     compression: Compression,
     connections: Vec<Declared>,
-    /// The numbers of connections by the topic and the data of their records.
-    numbers: HashMap<(Vec<u8>, Vec<u8>), u32>,
+    numbers: HashMap<Key, u32>,
     /// The bytes of the chunk at hand, and the times in it.
     chunk: Vec<u8>,
     span: Option<(Stamp, Stamp)>,
+    /// Whether it has records of unknown kinds.
+    has_others: bool,
     chunks: Vec<Summary>,
 }
 
@@ -77,6 +81,7 @@ impl<'a> Writer<'a> {
             numbers: HashMap::new(),
             chunk: Vec::new(),
             span: None,
+            has_others: false,
             chunks: Vec::new(),
         };
         writer.put(VERSION_LINE)?;
@@ -97,15 +102,20 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// Returns an error if there are too many.
     pub fn connect(&mut self, topic: &[u8], data: &[u8]) -> Result<u32, BagError> {
+        self.connect_with(topic, data, &[])
+    }
+
+    /// Starts a connection whose record has these [`others`](Header::others) in its header.
+    pub(crate) fn connect_with(&mut self, topic: &[u8], data: &[u8], others: &[u8]) -> Result<u32, BagError> {
         let refuse = |why| BagError::BadRecord { what: "a connection".to_owned(), why };
-        let key = (topic.to_vec(), data.to_vec());
+        let key = (topic.to_vec(), data.to_vec(), others.to_vec());
         if let Some(number) = self.numbers.get(&key) {
             return Ok(*number);
         }
         let number = u32::try_from(self.connections.len()).map_err(|_| refuse("there are too many"))?;
         let len = u32::try_from(data.len()).map_err(|_| refuse("its data have 4 GiB or more"))?;
         let conn = U32Le::new(number);
-        let mut record = Header::Connection(Connection { conn: &conn, topic }).to_head(len);
+        let mut record = Header::Connection(Connection { conn: &conn, topic }).head_with(others, len);
         record.extend_from_slice(data);
         self.chunk.extend_from_slice(&record);
         self.numbers.insert(key, number);
@@ -122,33 +132,72 @@ impl<'a> Writer<'a> {
     /// # Panics
     /// Panics if the connection is not one of this writer.
     pub fn message(&mut self, id: u32, (sec, nsec): (u32, u32), payload: &[u8]) -> Result<bool, BagError> {
-        let (conn, time) = (U32Le::new(id), Stamp::new(sec, nsec));
+        self.message_with(id, Stamp::new(sec, nsec), &[], payload)
+    }
+
+    /// Writes a message that has these [`others`](Header::others) in its header.
+    pub(crate) fn message_with(
+        &mut self,
+        id: u32,
+        time: Stamp,
+        others: &[u8],
+        payload: &[u8],
+    ) -> Result<bool, BagError> {
+        let conn = U32Le::new(id);
         let Ok(len) = u32::try_from(payload.len()) else { return Ok(false) };
-        let head = Header::Message(Message { conn: &conn, time: &time }).to_head(len);
-        let fits = |chunk: usize| payload.len() <= MAX_CHUNK.saturating_sub(chunk + head.len());
-        if !fits(self.chunk.len()) {
-            self.close_chunk()?;
-        }
-        let (true, Ok(offset)) = (fits(self.chunk.len()), u32::try_from(self.chunk.len())) else {
-            return Ok(false);
-        };
+        let head = Header::Message(Message { conn: &conn, time: &time }).head_with(others, len);
+        let Some(offset) = self.add(&head, payload)? else { return Ok(false) };
         let entry = IndexEntry { time, offset: U32Le::new(offset) };
         self.connections[id as usize].entries.push(entry);
-        self.chunk.extend_from_slice(&head);
-        self.chunk.extend_from_slice(payload);
         let (first, last) = self.span.unwrap_or((time, time));
-        let by_time = |time: &Stamp| (time.sec.get(), time.nsec.get());
+        let by_time = |time: &Stamp| time.nanos();
         self.span =
             Some((std::cmp::min_by_key(first, time, by_time), std::cmp::max_by_key(last, time, by_time)));
-        if self.chunk.len() >= CHUNK_SIZE {
-            self.close_chunk()?;
-        }
+        self.close_full_chunk()?;
         Ok(true)
     }
 
-    /// Writes the chunk at hand, if it has messages, and their index.
+    /// Writes a record of an unknown kind, as it is, into the chunk at hand. Returns false, and writes
+    /// nothing, if it is too large for a chunk.
+    pub(crate) fn other(&mut self, record: &[u8]) -> Result<bool, BagError> {
+        let is_written = self.add(record, &[])?.is_some();
+        self.has_others |= is_written;
+        self.close_full_chunk()?;
+        Ok(is_written)
+    }
+
+    /// Writes a record of an unknown kind, as it is, between two chunks.
+    pub(crate) fn other_between(&mut self, record: &[u8]) -> Result<(), BagError> {
+        self.close_chunk()?;
+        self.put(record)
+    }
+
+    /// Adds a record to the chunk at hand, or to the next one if that is full: where it starts;
+    /// `None` if it fits none.
+    fn add(&mut self, head: &[u8], data: &[u8]) -> Result<Option<u32>, BagError> {
+        let fits = |chunk: usize| data.len() <= MAX_CHUNK.saturating_sub(chunk + head.len());
+        if !fits(self.chunk.len()) {
+            self.close_chunk()?;
+        }
+        let place = u32::try_from(self.chunk.len()).ok().filter(|_| fits(self.chunk.len()));
+        if place.is_some() {
+            self.chunk.extend_from_slice(head);
+            self.chunk.extend_from_slice(data);
+        }
+        Ok(place)
+    }
+
+    fn close_full_chunk(&mut self) -> Result<(), BagError> {
+        if self.chunk.len() >= CHUNK_SIZE { self.close_chunk() } else { Ok(()) }
+    }
+
+    /// Writes the chunk at hand, if it has more than connections, and the index of its messages.
     fn close_chunk(&mut self) -> Result<(), BagError> {
-        let Some(span) = self.span.take() else { return Ok(()) };
+        // Without messages it has no times of its own, and must not widen those of the bag.
+        let end = || self.chunks.last().map_or(Stamp::new(0, 0), |chunk| chunk.span.1);
+        let without_messages = self.has_others.then(|| (end(), end()));
+        let Some(span) = self.span.take().or(without_messages) else { return Ok(()) };
+        self.has_others = false;
         let at = self.at;
         let mut chunk = std::mem::take(&mut self.chunk);
         // Not more than `MAX_CHUNK`.
@@ -171,7 +220,7 @@ impl<'a> Writer<'a> {
                 continue;
             }
             // By time, as recorders have them.
-            entries.sort_by_key(|entry| (entry.time.sec.get(), entry.time.nsec.get()));
+            entries.sort_by_key(|entry| entry.time.nanos());
             let whole = |n: usize| U32Le::new(u32::try_from(n).unwrap_or(u32::MAX));
             let (conn, count, ver) = (whole(number), whole(entries.len()), U32Le::new(VER));
             let bytes = entries.as_bytes();

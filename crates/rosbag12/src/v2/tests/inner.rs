@@ -67,7 +67,7 @@ fn scan_indexed(data: &[u8], named: &[(u32, Vec<(u32, u32)>)], had: u32, claimed
             seen.push(match item {
                 Item::Message(message) => ("message", message.at, message.end),
                 Item::Connection { at, conn, .. } => ("connection", at, conn as usize),
-                Item::Other { at, op } => ("other", at, op.into()),
+                Item::Other { at, op, .. } => ("other", at, op.into()),
                 Item::Lost { at, end } => ("lost", at, end),
                 Item::Tail { at } => ("tail", at, data.len()),
             });

@@ -76,3 +76,44 @@ fn beyond_the_limit_a_copy_is_no_longer_looked_for() {
     let names: Vec<_> = notes.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["connection_conflict", "too_many_topics"]);
 }
+
+/// Returns a bag of these chunks, without an index, and the topics of its messages.
+fn topics_of(chunks: &[Vec<u8>]) -> (BagReader, Vec<String>) {
+    let chunks = chunks.iter().flat_map(|data| chunk("none", u32::try_from(data.len()).unwrap(), data));
+    let head = [&VERSION_LINE[..], &wire::bag_header_record(0, 0, 0)].concat();
+    let bytes: Vec<u8> = head.into_iter().chain(chunks).collect();
+    let bag = BagReader::new(bytes.into(), &BagOptions::default()).unwrap();
+    let topics = bag.records_in_file_order().map(|record| record.topic.name.clone()).collect();
+    (bag, topics)
+}
+
+#[test]
+fn a_number_means_what_the_last_record_of_it_says() {
+    let message = |sec| message(0, sec, b"xxxx");
+    let is = |topic: &str| another(topic, topic, "/node0");
+    let all = [
+        [is("/a"), message(1), is("/b"), message(2), is("/a"), message(3)].concat(),
+        message(4),
+        [message(5), is("/b"), message(6)].concat(),
+        message(7),
+        [is("/a"), is("/b"), is("/a")].concat(),
+        message(8),
+    ];
+    let (bag, topics) = topics_of(&all);
+    assert_eq!(topics, ["/a", "/b", "/a", "/a", "/a", "/b", "/b", "/a"]);
+    assert_eq!(bag.topics().iter().map(|topic| topic.count).collect::<Vec<_>>(), [5, 3]);
+}
+
+/// What numbers mean in each of many chunks takes no memory of its own.
+#[test]
+fn numbers_that_change_are_noted_once() {
+    let of = |callerid: &str, sec| {
+        [connection_of(65_535, "/a", "/a", callerid), message(65_535, sec, b"xxxx")].concat()
+    };
+    let mut chunks = vec![[of("/one", 1), of("/two", 2)].concat()];
+    chunks.resize(1000, message(65_535, 3, b"xxxx"));
+    let (bag, topics) = topics_of(&chunks);
+    let changes = &bag.scanner.chunked().changes;
+    assert_eq!((topics.len(), changes.values().map(Vec::len).sum::<usize>()), (1001, 1));
+    assert_eq!(bag.callerids(&bag.topics()[0]).into_values().collect::<Vec<_>>(), [1, 1000]);
+}

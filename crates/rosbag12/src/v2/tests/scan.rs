@@ -295,3 +295,21 @@ fn what_the_end_of_the_file_cuts_is_told_from_what_is_damaged() {
     let long = claiming(whole.clone(), whole.len() - data_len_of(&whole), 9999);
     check(&[&long, &whole, &whole], &["lost", "record", "record"]);
 }
+
+/// No more is unpacked to find the end of a chunk than is read of it, whatever may be unpacked at most.
+#[cfg(feature = "compressed")]
+#[test]
+fn the_end_of_compressed_data_is_looked_for_within_the_limit_of_the_chunk() {
+    use std::io::Write as _;
+
+    use crate::v2::Compression;
+
+    let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    packed.write_all(&vec![0; 65 << 20]).unwrap();
+    let packed = packed.finish().unwrap();
+    let bytes = [&packed[..], &index_data(0, &[])].concat();
+    let scan = TopScan::new(13, 1 << 30);
+    let end = |size: u32| scan.packed_end(Window::whole(&bytes), 0, Compression::Bz2, size).unwrap();
+    // Four times the size of the header, and at least 64 MiB.
+    assert_eq!((end(1000), end(17 << 20)), (None, Some(packed.len() as u64)));
+}
