@@ -138,7 +138,8 @@ fn name_of(rows: &[Json], status: &str) -> PathBuf {
     PathBuf::from(row["uri"].as_str().expect("a path")).file_name().expect("a file").into()
 }
 
-/// Each damaged log has the losses that `check` finds.
+/// Each damaged log has the losses that `check` finds. Messages that cannot be decoded are none for
+/// `check`: a bag keeps them.
 #[test]
 fn losses_are_those_of_check() {
     let place = Place::new();
@@ -153,7 +154,7 @@ fn losses_are_those_of_check() {
             continue;
         };
         assert_eq!(document["lost"]["bytes"], row["lost_bytes"], "{uri}");
-        let is_lossy = document["sound"] == false || row["lost_values"] != "0";
+        let is_lossy = document["sound"] == false || row["lost_values"] != "0" || row["lost_records"] != "0";
         assert_eq!(is_lossy, row["status"] == "partial", "{uri}");
         partial += u32::from(row["status"] == "partial");
     }

@@ -170,6 +170,13 @@ impl Joined<'_> {
         self.extended.as_ref().map_or(&self.read, Extended::schema)
     }
 
+    /// Returns what is read of each topic.
+    pub(crate) fn reads(&self) -> Vec<Select> {
+        let base = if let Rows::Topic(cursor) = &self.base { Some(cursor) } else { None };
+        let cursors = base.into_iter().chain(self.others.iter().map(|other| &other.rows));
+        cursors.map(|cursor| cursor.select().clone()).collect()
+    }
+
     fn batch(&mut self) -> Result<Option<RecordBatch>, ExportError> {
         let Some(mut columns) = self.base.next()? else { return Ok(None) };
         let times = columns[0].as_primitive::<Int64Type>().clone();

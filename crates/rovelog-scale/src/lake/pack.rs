@@ -66,7 +66,10 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
         tables.write(log.format().id, rows.topic(), &month, &batch)?;
     }
     row.lost_values = topics.iter().flatten().map(|rows| rows.lost).sum();
-    if row.lost_values > 0 && row.status == Status::Ok {
+    let without_columns = log.topics().iter().filter(|topic| topic.schema.is_none());
+    let undecodable = log.undecodable(&Select::all()).into_iter().map(|(_, records)| records);
+    row.lost_records = without_columns.map(|topic| topic.count).chain(undecodable).sum();
+    if row.lost_values + row.lost_records > 0 && row.status == Status::Ok {
         row.status = Status::Partial;
     }
     events::texts(&log, member.id(), &mut |batch| tables.write("", "_text", &month, batch))?;
