@@ -281,6 +281,7 @@ pub trait LogReader: Send + Sync {
     /// # For implementations
     /// Only for records that count as intact: a lost range is in [`info`](Self::info).
     #[cfg(feature = "arrow")]
+    #[doc(hidden)]
     fn undecodable(&self, _: &Select) -> Vec<(TopicId, u64)> {
         Vec::new()
     }

@@ -45,6 +45,7 @@ impl Loss {
 
     /// Returns the losses of the selected records that columns leave out. They are known once the
     /// columns were read.
+    #[doc(hidden)]
     pub fn of_columns(log: &dyn LogReader, select: &Select) -> Vec<Self> {
         let lost = log.undecodable(select).into_iter();
         lost.map(|(topic, records)| Self::undecodable(&log.topics()[topic.index()], records)).collect()

@@ -82,6 +82,7 @@ impl Condition {
     }
 
     /// Returns the names of the topics that it uses.
+    #[doc(hidden)]
     pub fn topics(&self) -> Vec<&str> {
         self.signal.topics()
     }

@@ -185,8 +185,8 @@ impl<'a> Waiting<'a> {
 }
 
 /// Returns the statistics of all numbers that `select` has: by topic of the log, in the order of the
-/// first record of each, with flat names. Records that cannot be decoded are left out; they are the
-/// losses. `at` is told the offset of each record.
+/// first record of each, with flat names. Records that cannot be decoded are left out, and
+/// counted in `losses`. `at` is told the offset of each record.
 ///
 /// Each topic is worked on by one thread at a time, its records in their order, so that the sums do
 /// not depend on the number of threads.
@@ -198,12 +198,15 @@ pub fn statistics(
     select: &Select,
     jobs: Jobs,
     at: &dyn Fn(u64),
-) -> rovelog::Result<(Vec<Vec<(String, Statistics)>>, Vec<Loss>)> {
+    losses: &mut Vec<Loss>,
+) -> rovelog::Result<Vec<Vec<(String, Statistics)>>> {
     let topics = log.topics().len();
     let mut fields = Vec::new();
     fields.resize_with(topics, Fields::default);
     let work = |fields: &mut Fields, records: Vec<Record<'_>>| {
-        records.iter().for_each(|record| fields.push(record));
+        for record in &records {
+            fields.push(record);
+        }
         Ok::<_, rovelog::Error>(())
     };
     let fields = parallel::lanes(jobs, fields, work, |push| {
@@ -220,6 +223,6 @@ pub fn statistics(
         waiting.hand_on(push)
     })?;
     let lost = log.topics().iter().zip(&fields).filter(|(_, fields)| fields.undecodable > 0);
-    let lost = lost.map(|(topic, fields)| Loss::undecodable(topic, fields.undecodable)).collect();
-    Ok((fields.into_iter().map(|fields| fields.list).collect(), lost))
+    losses.extend(lost.map(|(topic, fields)| Loss::undecodable(topic, fields.undecodable)));
+    Ok(fields.into_iter().map(|fields| fields.list).collect())
 }

@@ -23,7 +23,8 @@ pub(in crate::commands) fn section(
     progress.start(Some(log.info().size));
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    let (fields, losses) = statistics(log, &select, jobs, &|offset| progress.at(offset))?;
+    let mut losses = Vec::new();
+    let fields = statistics(log, &select, jobs, &|offset| progress.at(offset), &mut losses)?;
     let mut lines = Vec::new();
     for (topic, fields) in log.topics().iter().zip(&fields) {
         let schema = topic.schema.iter().flat_map(|schema| &schema.fields);
