@@ -55,7 +55,8 @@ impl Lake {
     pub(crate) fn demand(&self) -> Result<(), ScaleError> {
         // A folder that cannot be read is an error when the lake is made.
         let is_filled = || fs::read_dir(&self.root).is_ok_and(|mut entries| entries.next().is_some());
-        if self.logs().is_dir() || !is_filled() {
+        // In this order: another run may just make the lake, of which `_logs` is the first folder.
+        if !is_filled() || self.logs().is_dir() {
             return Ok(());
         }
         Err(ScaleError::NotLake(self.root.display().to_string()))
