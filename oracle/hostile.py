@@ -9,6 +9,8 @@ Each log is made in two sizes, SIZE and a quarter of it, in a temporary folder. 
 - the memory is at most a multiple of these bytes, plus that of `info` of a tiny log;
 - from the quarter to the whole, time and memory grow by four, with some tolerance.
 
+A command may refuse a log (exit code 1 or 2), which takes nothing: each has to read one of the shapes to its end.
+
 Prints a table of the slowest and the largest for each format, as Markdown, and fails where one of them does not hold.
 --quick takes fewer commands and the tolerance that a build with debug assertions needs.
 """
@@ -108,9 +110,19 @@ COMMON = {
 # A file for each of 60 000 topics is what was asked for: tables are made of topics with short names.
 FEW = "[^0-9]{0,8}[0-9]{0,2}|t/[0-9]{1,2}|Laser.*|Velodyne.*"
 
+# Logs of which nothing says that they are of one clock.
+MERGE_BOOT = {"merge": [*COMMON["merge"], "--time-base", "boot"]}
+
+
+def common(*absent):
+    """The commands of every format, without those that do not apply."""
+    return {name: command for name, command in COMMON.items() if name not in absent}
+
+
 COMMANDS = {
     "ulog": {
         **COMMON,
+        **MERGE_BOOT,
         "params": ["params", "LOG"],
         "params changed": ["params", "LOG", "--changed"],
         "events": ["events", "LOG"],
@@ -129,14 +141,15 @@ COMMANDS = {
         "bag reindex": ["bag", "reindex", "LOG", "-o", "OUT/out.bag"],
     },
     "vel": {
-        **COMMON,
+        **common("messages"),
+        **MERGE_BOOT,
         "own types": ["cat", "LOG", "-f", "ndjson", "--types", "TYPES"],
         "export raw": ["export", "LOG", "-o", "OUT/out.mcap", "--raw"],
         "extract": ["extract", "LOG", "-o", "OUT/files"],
         "extract packets": ["extract", "LOG", "-o", "OUT/files", "--only", "packets"],
     },
     "rld": {
-        **COMMON,
+        **common("track", "track csv"),
         "energy": ["stats", "LOG", "--energy", "--power", "V1*I1"],
         "windows": ["stats", "LOG", "--energy", "--power", "V1*I1", "--window", "1s"],
         "states": ["stats", "LOG", "--by", "D1", "--runs"],
@@ -321,7 +334,16 @@ def told(rows, options):
     print(f"\n{len(rows)} runs in two sizes, {len(broken)} beyond what they may take")
     for row in broken:
         print(shown(row))
-    return 1 if broken else 0
+    refused = [] if options.only else unread(rows)
+    for format, command in refused:
+        print(f"{format}: {command} reads none of the shapes")
+    return 1 if broken or refused else 0
+
+
+def unread(rows):
+    """The commands that refuse every log of a format: their time says nothing."""
+    read = {(row.format, row.command) for row in rows if row.large.code in (0, 3)}
+    return sorted({(row.format, row.command) for row in rows} - read)
 
 
 if __name__ == "__main__":

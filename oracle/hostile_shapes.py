@@ -127,6 +127,19 @@ def u_random_times(size):
     return counted(U_START, lambda k: u_row(0, times.randrange(1 << 50)), size)
 
 
+def u_positions(size):
+    """Positions, and what went between the receiver and the autopilot."""
+    head = U_HEAD + u_format("vehicle_gps_position:uint64_t timestamp;int32_t lat;int32_t lon;int32_t alt;uint8_t fix_type;")
+    head += u_format("gps_dump:uint64_t timestamp;uint8_t instance;uint8_t len;uint8_t[79] data;")
+    head += u_add(0, "vehicle_gps_position") + u_add(1, "gps_dump")
+
+    def pair(k):
+        position = struct.pack("<3iB", 470_000_000 + k, 85_000_000, 500_000, 3)
+        return u_row(0, 2000 + 200_000 * k, position) + u_row(1, 2000 + 200_000 * k, b"\0\x4f" + bytes(79))
+
+    return counted(head, pair, size)
+
+
 ULOG = {
     **tails(u_sound),
     "dropouts": lambda size: filled(U_START + u_row(0, 1), u_msg("O", b"\1\0"), size),
@@ -151,6 +164,7 @@ ULOG = {
     "console": lambda size: counted(U_START, lambda k: u_msg("L", struct.pack("<BQ", 0x36, k) + b"hello"), size),
     "syncs": lambda size: filled(U_START, u_msg("S", bytes.fromhex("2F731320250CBB12")), size),
     "huge-lengths": lambda size: filled(U_START, b"\xff\xffD" + bytes(30), size),
+    "positions": u_positions,
     "backwards": lambda size: counted(U_START, lambda k: u_row(0, (1 << 50) - 1000 * k), size),
     "random-times": u_random_times,
 }
@@ -243,6 +257,14 @@ def b_random_times(size):
     return counted(B_START, lambda k: b_message("/t", times.randrange(1 << 41)), size)
 
 
+def b_positions(size):
+    text = b"NavSatStatus status\nfloat64 latitude\nfloat64 longitude\nfloat64 altitude\n" + b"=" * 80
+    kind = ("sensor_msgs/NavSatFix", b"0" * 32, text + b"\nMSG: sensor_msgs/NavSatStatus\nint8 status\nuint16 service\n")
+    payload = struct.Struct("<bH3d")
+    head = B_HEAD + b_define("/fix", kind)
+    return counted(head, lambda k: b_message("/fix", 200 * k, payload.pack(0, 1, 47.0 + k * 1e-7, 8.5, 500.0), kind), size)
+
+
 BAG = {
     **tails(b_sound),
     "no-payload": lambda size: counted(B_START, lambda k: b_message("/t", k, b""), size),
@@ -262,6 +284,7 @@ BAG = {
     "endless-arrays": b_array,
     "sections": lambda size: filled(b"", B_LINE, size),
     "headers": lambda size: filled(b"", B_HEAD, size),
+    "positions": b_positions,
     "index": b_indices,
     "indices": lambda size: filled(B_START, b_index(bytes(16)), size),
     "huge-lengths": lambda size: filled(B_START, struct.pack("<I", 1 << 30) + bytes(28), size),

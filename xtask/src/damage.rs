@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{blessing, cargo};
-use crate::{place, python, root};
+use crate::{corpus, place, python, root};
 
 /// End of a table in the document.
 const END: &str = "<!-- end -->\n";
@@ -63,7 +63,10 @@ pub(crate) fn pages(keep: &Path) -> Command {
 fn over_logs(options: &[&str]) -> Command {
     let mut cargo = cargo(&["run", "--release", "--quiet", "-p", "fuzz-bodies", "--bin", "campaign", "--"]);
     cargo.args(options);
-    for format in ["rld", "rosbag", "ulog", "vel"] {
+    // In the order of the published tables: the place of a log in it chooses its damage.
+    let mut formats: Vec<_> = corpus::formats().collect();
+    formats.sort_unstable();
+    for format in formats {
         cargo.arg(root().join("corpus").join(format));
     }
     if let Some(real) = place::real() {

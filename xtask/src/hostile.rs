@@ -1,5 +1,5 @@
-//! `cargo xtask hostile`: runs every command on hostile logs, and checks the table of
-//! `docs/internals/reliability.md`.
+//! `cargo xtask hostile`: runs every command on hostile logs, and holds time and memory to the
+//! limits that `docs/internals/reliability.md` lists.
 
 use std::process::Command;
 

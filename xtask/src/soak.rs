@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::process::{blessing, cargo, files_below, run as run_cargo};
-use crate::{damage, place, root};
+use crate::{corpus, damage, place, root};
 
 /// Numbers of logs. Each is a link to a log of the corpus, so that content is the same in all sizes.
 const LOGS: [usize; 3] = [1000, 5000, 10_000];
@@ -98,7 +98,7 @@ fn links(folder: &Path, logs: usize) -> Result<PathBuf> {
     let links = folder.join("logs");
     fs::create_dir_all(&links)?;
     let mut sources = Vec::new();
-    for format in ["rld", "rosbag", "ulog", "vel"] {
+    for format in corpus::formats() {
         let corpus = root().join("corpus").join(format);
         sources.extend(files_below(&corpus)?.into_iter().map(|file| corpus.join(file)));
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{self, blessing, run, shown};
+use crate::targets::FORMATS;
 use crate::{browser, corpus, first, package, place, tidy};
 
 /// A name and a function.
@@ -31,9 +32,6 @@ const STAGES: &[Stage] = &[
     ("python", package::check),
     ("browser", browser::check),
 ];
-
-/// Crates that must compile alone, with default features and with all.
-const FORMATS: [&str; 4] = ["ulog-format", "rld-format", "vel-format", "rosbag12"];
 
 /// Formats for which the facade must compile alone.
 const ALONE: [&str; 2] = ["ulog", "rld"];

@@ -51,7 +51,8 @@ const TARGETS: &[Target] = &[
 ];
 
 const EVERYWHERE: &[&str] = &["rovelog", "rovelog-export"];
-const FORMATS: &[&str] = &["ulog-format", "rld-format", "rosbag12", "vel-format"];
+/// The crates of the formats.
+pub(crate) const FORMATS: &[&str] = CORE_AND_FORMATS.split_at(1).1;
 const CORE_AND_FORMATS: &[&str] = &["rovelog-core", "ulog-format", "rld-format", "rosbag12", "vel-format"];
 
 /// The toolchain that has the source of its standard library.

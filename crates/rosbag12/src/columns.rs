@@ -1,9 +1,10 @@
 //! Topics as Arrow columns, straight from the bytes of the bag by the layout of each type.
 //!
 //! Rows come in file order; the first column, `t_ns`, is the stamp of the record. Messages that
-//! cannot be decoded have no row; they are in the diagnostics.
+//! cannot be decoded have no row; they are counted.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -46,6 +47,18 @@ impl BagReader {
     /// Returns all selected topics that can be decoded as record batches, in one pass over the bag.
     pub fn batches(&self, select: &Select) -> ColumnBatches<'_> {
         ColumnBatches::new(self, select, None)
+    }
+
+    /// Returns how many of the selected messages have no row, by topic. Bags have hardly ever any:
+    /// only once columns had to leave one out, they are counted.
+    pub(crate) fn without_row(&self, select: &Select) -> Vec<(TopicId, u64)> {
+        if !self.has_undecodable.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut batches = self.batches(&select.clone().with_fields(Vec::<String>::new()));
+        batches.by_ref().for_each(drop);
+        let counts = self.topics().iter().map(|topic| topic.id).zip(batches.undecodable);
+        counts.filter(|(_, count)| *count > 0).collect()
     }
 }
 
@@ -94,12 +107,15 @@ impl<'a> TopicBuilder<'a> {
         Some(Self { topic: topic.id, definition, rows, bytes: 0 })
     }
 
+    /// Returns whether the message can be decoded.
     #[inline]
-    fn push(&mut self, payload: &[u8], time: i64) {
-        if self.definition.layout.decodes(payload, !self.definition.is_guess()) {
+    fn push(&mut self, payload: &[u8], time: i64) -> bool {
+        let decodes = self.definition.layout.decodes(payload, !self.definition.is_guess());
+        if decodes {
             self.rows.push(&self.definition.layout, payload, time);
             self.bytes += payload.len();
         }
+        decodes
     }
 
     fn finish(&mut self) -> Result<(TopicId, RecordBatch), ArrowError> {
@@ -120,6 +136,8 @@ pub struct ColumnBatches<'a> {
     builders: Vec<Option<Box<TopicBuilder<'a>>>>,
     /// Bytes of messages that were taken since all builders were empty.
     held: usize,
+    /// By topic, messages that cannot be decoded.
+    undecodable: Vec<u64>,
     ready: VecDeque<Result<(TopicId, RecordBatch), ArrowError>>,
     /// Blocks still to be scanned, and the scanner over the current one.
     blocks: std::ops::Range<usize>,
@@ -138,6 +156,7 @@ impl<'a> ColumnBatches<'a> {
             wanted: Vec::new(),
             builders: Vec::new(),
             held: 0,
+            undecodable: Vec::new(),
             ready: VecDeque::new(),
             blocks: 0..reader.index.blocks.blocks().len(),
             cursor: None,
@@ -155,6 +174,7 @@ impl<'a> ColumnBatches<'a> {
             };
             self.wanted = reader.topics().iter().map(wants).collect();
             self.builders.resize_with(self.wanted.len(), || None);
+            self.undecodable.resize(self.wanted.len(), 0);
             if reader.scanner.v2.is_some() {
                 self.pass = Some(v2::Pass::new(reader, &self.wanted, &self.select));
             }
@@ -162,8 +182,14 @@ impl<'a> ColumnBatches<'a> {
         if self.held >= ALL_BYTES {
             self.hand_out();
         }
-        let (wanted, builders, held, select, ready) =
-            (&self.wanted, &mut self.builders, &mut self.held, &self.select, &mut self.ready);
+        let (wanted, builders, held, select, ready, undecodable) = (
+            &self.wanted,
+            &mut self.builders,
+            &mut self.held,
+            &self.select,
+            &mut self.ready,
+            &mut self.undecodable,
+        );
         let mut take = |connection: u32, time: i64, payload: &[u8]| {
             let topic = connection as usize;
             if !wanted[topic] || !select.keeps_time(time) {
@@ -173,7 +199,10 @@ impl<'a> ColumnBatches<'a> {
                 builders[topic] = TopicBuilder::new(reader, select, &reader.topics()[topic]).map(Box::new);
             }
             if let Some(builders) = &mut builders[topic] {
-                builders.push(payload, time);
+                if !builders.push(payload, time) {
+                    undecodable[topic] += 1;
+                    reader.has_undecodable.store(true, Ordering::Relaxed);
+                }
                 *held += payload.len();
                 if builders.rows.rows() >= BATCH_ROWS || builders.bytes >= BATCH_BYTES {
                     ready.push_back(builders.finish());

@@ -259,6 +259,11 @@ impl LogReader for BagReader {
         Box::new(self.batches(select))
     }
 
+    #[cfg(feature = "arrow")]
+    fn undecodable(&self, select: &Select) -> Vec<(TopicId, u64)> {
+        self.without_row(select)
+    }
+
     fn texts(&self) -> Option<Texts<'_>> {
         Some(Box::new(console::texts(self)))
     }

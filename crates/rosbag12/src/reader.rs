@@ -35,6 +35,9 @@ pub struct BagReader {
     pub(crate) whole: OnceLock<Box<Self>>,
     /// Whether a chunk was not as the index says.
     suspected: AtomicBool,
+    /// Whether columns had to leave out a message that cannot be decoded.
+    #[cfg(feature = "arrow")]
+    pub(crate) has_undecodable: AtomicBool,
 }
 
 impl BagReader {
@@ -77,7 +80,18 @@ impl BagReader {
     fn of(bytes: Bytes, scanner: Scanner, index: Index, options: &BagOptions) -> Self {
         let info = scanner.info(bytes.len() as u64);
         let (options, whole, suspected) = (options.clone(), OnceLock::new(), AtomicBool::new(false));
-        Self { bytes, scanner, index, info, options, compression: None, whole, suspected }
+        Self {
+            bytes,
+            scanner,
+            index,
+            info,
+            options,
+            compression: None,
+            whole,
+            suspected,
+            #[cfg(feature = "arrow")]
+            has_undecodable: AtomicBool::new(false),
+        }
     }
 
     /// Opens a bag of V2.0, of which `scanner` has read the version line.

@@ -183,6 +183,9 @@ impl From<rovelog_scale::ScaleError> for Failure {
                     None => Self::failed(format!("{what}: {error}")).at(path),
                 }
             }
+            error @ rovelog_scale::ScaleError::NotLake(_) => {
+                Self::usage(error.to_string()).next("name a new folder, or one that has a lake")
+            }
             error => Self::failed(error.to_string()),
         }
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use rovelog::Ledger;
+use rovelog_export::Loss;
 
 use crate::failure::{Failure, Outcome, Status};
 use crate::progress::Progress;
@@ -57,6 +58,17 @@ impl Notices {
         for what in left_out {
             self.warn("values left out", &format!("left out {what}"));
         }
+    }
+
+    /// Prints a line for each kind of values that an output does not have.
+    pub(crate) fn losses(&self, losses: &[Loss]) -> Status {
+        for loss in losses {
+            let column =
+                if loss.column.is_empty() { String::new() } else { format!(", field {}", loss.column) };
+            let text = format!("{}{column}: {}", loss.topic, loss.why);
+            self.warn("fields or records not exported", &text);
+        }
+        if losses.is_empty() { Status::Done } else { Status::Lost }
     }
 
     /// Prints one line about data that could not be read, is missing or is left out, if any.

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use regex::Regex;
 use rovelog::core::select::field_path;
+use rovelog::core::topic::short;
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::signal::{NoSignal, Pattern, Signal, Signals, near, split_list};
 use rovelog_export::text::{self, Keep};
@@ -43,7 +44,7 @@ pub(crate) fn part(pattern: &str) -> Result<Regex, String> {
 
 /// Returns whether `regex` matches the whole name of `topic`, with or without the instance `/0`.
 fn matches(regex: &Regex, topic: &Topic) -> bool {
-    regex.is_match(&topic.name) || topic.name.strip_suffix("/0").is_some_and(|name| regex.is_match(name))
+    regex.is_match(&topic.name) || regex.is_match(short(&topic.name))
 }
 
 /// Returns whether `pattern` is a regular expression for the whole name of one of `topics`.
@@ -297,7 +298,7 @@ impl FieldArgs {
 
 /// Returns whether a pattern matches a field, with its topic or without.
 fn matches_field(pattern: &Pattern, topic: &str, name: &str) -> bool {
-    let short = topic.strip_suffix("/0").unwrap_or(topic);
+    let short = short(topic);
     pattern.matches(name)
         || pattern.matches(&format!("{short}.{name}"))
         || (short != topic && pattern.matches(&format!("{topic}.{name}")))

@@ -30,7 +30,10 @@ impl Place {
             .map(|entry| entry.expect("a file").path())
             .collect();
         names.sort();
-        for path in names.iter().step_by(4) {
+        // Bags with messages that have no row.
+        let bags = ["payload-short.bag", "definition-missing.bag"];
+        let bags = bags.map(|name| root().join("corpus/rosbag").join(name));
+        for path in names.iter().step_by(4).chain(&bags) {
             fs::copy(path, logs.join(path.file_name().expect("a file"))).expect("space");
         }
         place
@@ -138,7 +141,8 @@ fn name_of(rows: &[Json], status: &str) -> PathBuf {
     PathBuf::from(row["uri"].as_str().expect("a path")).file_name().expect("a file").into()
 }
 
-/// Each damaged log has the losses that `check` finds.
+/// Each damaged log has the losses that `check` finds. Messages that cannot be decoded are none for
+/// `check`: a bag keeps them.
 #[test]
 fn losses_are_those_of_check() {
     let place = Place::new();
@@ -153,9 +157,11 @@ fn losses_are_those_of_check() {
             continue;
         };
         assert_eq!(document["lost"]["bytes"], row["lost_bytes"], "{uri}");
-        let is_lossy = document["sound"] == false || row["lost_values"] != "0";
+        let is_lossy = document["sound"] == false || row["lost_values"] != "0" || row["lost_records"] != "0";
         assert_eq!(is_lossy, row["status"] == "partial", "{uri}");
         partial += u32::from(row["status"] == "partial");
+        let undecodable = uri.ends_with("payload-short.bag") || uri.ends_with("definition-missing.bag");
+        assert_eq!(row["lost_records"] != "0", undecodable, "{row}");
     }
     assert!(partial > 5, "{partial} damaged logs");
 }
@@ -321,5 +327,44 @@ fn a_source_without_logs_is_a_failure() {
             assert_eq!(output.status.code(), Some(1), "{nothing}: {}", text(&output));
             assert!(text(&output).contains("no such file"), "{nothing}: {}", text(&output));
         }
+    }
+}
+
+#[test]
+fn a_folder_with_other_files_becomes_no_lake() {
+    let place = Place::new();
+    let before = fs::read_dir(place.logs()).expect("a folder").count();
+    let output = place.add(&place.logs(), &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("is not empty, and not a lake"), "{}", text(&output));
+    assert_eq!(fs::read_dir(place.logs()).expect("a folder").count(), before);
+    // An empty one does.
+    let lake = place.lake("lake");
+    fs::create_dir(&lake).expect("a folder");
+    assert_eq!(place.add(&lake, &[]).status.code(), Some(3));
+}
+
+/// What hinders the workers for a time is no fault of the logs: the next run adds them.
+#[test]
+fn logs_that_could_not_be_read_or_written_for_a_time_are_added_later() {
+    let place = Place::new();
+    let whole = place.lake("whole");
+    place.add(&whole, &[]);
+    let away = "mv \"$DIR/logs\" \"$DIR/away\"\n\"$ROVELOG\" \"$@\" <&3\nmv \"$DIR/away\" \"$DIR/logs\"";
+    let full = "ulimit -f 0\nexec \"$ROVELOG\" \"$@\" <&3";
+    for (script, code, says) in
+        [(away, 3, "No such file"), (full, 1, "a worker has failed"), ("", 1, "a worker has failed")]
+    {
+        let lake = place.lake("lake");
+        let worker = match script {
+            "" => place.lake("nowhere"),
+            script => place.worker("worker", script),
+        };
+        let output = place.add(&lake, &["--jobs", "1", "--worker", &worker.display().to_string()]);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output));
+        assert!(text(&output).contains(says), "{says}: {}", text(&output));
+        assert_eq!(place.add(&lake, &[]).status.code(), Some(3), "{says}");
+        assert_same(&lake, &whole);
+        fs::remove_dir_all(&lake).expect("our own folder");
     }
 }

@@ -198,3 +198,25 @@ fn the_times_of_messages_that_cannot_be_decoded_count() {
         assert_eq!(health, topics, "{bag}");
     }
 }
+
+/// Commands that read columns or values tell how many messages have none, and go on.
+#[test]
+fn messages_that_cannot_be_decoded_are_said() {
+    for (bag, topic, words) in [
+        ("payload-short.bag", "/a", "/a: 1 record cannot be decoded"),
+        ("v2.0+payload-short.bag", "/chatter", "/chatter: 2 records cannot be decoded"),
+    ] {
+        for line in [
+            format!("export {bag} --to csv"),
+            format!("export {bag} --to ndjson"),
+            format!("export {bag} --to csv --on {topic}"),
+            format!("stats {bag}"),
+            format!("diff {bag} {bag} --stats"),
+        ] {
+            let output = run_in("rosbag", &line, b"");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{line}: {said}");
+            assert!(said.contains(words), "{line}: {said}");
+        }
+    }
+}

@@ -275,6 +275,17 @@ pub trait LogReader: Send + Sync {
         Box::new(topics.into_iter().flat_map(batches))
     }
 
+    /// Returns how many of the selected records columns leave out because they cannot be decoded:
+    /// by topic, those with any. It is known once their columns were read.
+    ///
+    /// # For implementations
+    /// Only for records that count as intact: a lost range is in [`info`](Self::info).
+    #[cfg(feature = "arrow")]
+    #[doc(hidden)]
+    fn undecodable(&self, _: &Select) -> Vec<(TopicId, u64)> {
+        Vec::new()
+    }
+
     /// Returns the ranges of the file that must be fetched before the selected records can be read:
     /// no range if they can be read now, `None` if the whole file is needed. After a fetch, the log
     /// is opened and asked again.

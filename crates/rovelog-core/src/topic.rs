@@ -96,6 +96,42 @@ impl Topic {
 
     /// Returns whether `name` means this topic: its whole name, or the name without the instance 0.
     pub fn answers_to(&self, name: &str) -> bool {
-        self.name == name || self.name.strip_suffix("/0") == Some(name)
+        self.name == name || short(&self.name) == name
+    }
+}
+
+/// Splits the name of a topic into name, instance and mark: `battery_status/1` is the instance 1 of
+/// `battery_status`, and `battery_status/1#2` a second series of it. Names that start with a slash
+/// are paths, as in ROS: `/imu/0` is no instance of `/imu`, which may be a topic too.
+#[doc(hidden)]
+pub fn instance(name: &str) -> Option<(&str, u16, &str)> {
+    let (base, instance) = name.rsplit_once('/').filter(|_| !name.starts_with('/'))?;
+    let (number, mark) = instance.split_at(instance.find('#').unwrap_or(instance.len()));
+    // There is one way to write a number, so that no two names have the same parts.
+    let is_plain = number == "0" || number.starts_with(|c: char| ('1'..='9').contains(&c));
+    Some((base, number.parse().ok().filter(|_| is_plain)?, mark))
+}
+
+/// Returns the name of a topic without the instance 0.
+#[doc(hidden)]
+pub fn short(name: &str) -> &str {
+    match instance(name) {
+        Some((base, 0, "")) => base,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_an_instance_unless_it_is_a_path() {
+        assert_eq!(instance("imu/10"), Some(("imu", 10, "")));
+        assert_eq!(instance("a/b/0#2"), Some(("a/b", 0, "#2")));
+        for name in ["imu", "imu/3dm", "imu/", "imu/00", "imu/+1", "imu/65536", "/imu/0", "/0", ""] {
+            assert_eq!(instance(name), None, "{name}");
+        }
+        assert_eq!(["imu/0", "imu/1", "imu/0#2", "/x/0"].map(short), ["imu", "imu/1", "imu/0#2", "/x/0"]);
     }
 }

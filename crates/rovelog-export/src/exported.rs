@@ -1,7 +1,7 @@
 //! The result of an export, with the values that it could not carry.
 
-use rovelog::Topic;
 use rovelog::core::text::count;
+use rovelog::{LogReader, Select, Topic};
 
 /// Result of an export that writes messages to one file.
 #[derive(Debug)]
@@ -38,9 +38,17 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Returns the loss of all records of a topic that cannot be decoded.
-    pub fn undecodable(topic: &Topic) -> Self {
-        Self::new(&topic.name, "", format!("{} cannot be decoded", count(topic.count, "record")))
+    /// Returns the loss of so many records of a topic that cannot be decoded.
+    pub fn undecodable(topic: &Topic, records: u64) -> Self {
+        Self::new(&topic.name, "", format!("{} cannot be decoded", count(records, "record")))
+    }
+
+    /// Returns the losses of the selected records that columns leave out. They are known once the
+    /// columns were read.
+    #[doc(hidden)]
+    pub fn of_columns(log: &dyn LogReader, select: &Select) -> Vec<Self> {
+        let lost = log.undecodable(select).into_iter();
+        lost.map(|(topic, records)| Self::undecodable(&log.topics()[topic.index()], records)).collect()
     }
 
     pub(crate) fn new(topic: &str, column: impl Into<String>, why: impl Into<String>) -> Self {

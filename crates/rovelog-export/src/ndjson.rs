@@ -7,7 +7,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rovelog::core::layout::{At, Leaf, Plans, Visit};
 use rovelog::core::parallel::{Jobs, Spare, in_order};
-use rovelog::core::text;
 use rovelog::{Field, LogReader, Record, Scalar, Select};
 
 use crate::number::Numbers;
@@ -75,9 +74,7 @@ pub fn write(
         },
     )?;
     let losses = log.topics().iter().zip(undecodable).filter(|(_, count)| *count > 0);
-    let losses = losses.map(|(topic, count)| {
-        Loss::new(&topic.name, "", format!("{} cannot be decoded", text::count(count, "record")))
-    });
+    let losses = losses.map(|(topic, count)| Loss::undecodable(topic, count));
     Ok((written, losses.collect()))
 }
 

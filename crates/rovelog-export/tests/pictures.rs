@@ -9,6 +9,7 @@ use rovelog_export::Provenance;
 use rovelog_export::plot::{self, Band, Panel, Picture, Plot, Series, Theme};
 use rovelog_export::report::{self, ReportOptions};
 use rovelog_export::signal::{Signal, numeric_fields};
+use rovelog_export::track::{self, TrackOptions};
 
 fn logs() -> Vec<(String, AnyLog)> {
     let mut logs = rovelog_testing::corpus("ulog", "ulg", 100);
@@ -91,24 +92,32 @@ fn a_report_says_which_scans_are_not_drawn() {
     assert!(!page_of("vel/index-absent.vel").contains("Laser scans"), "a log without scans");
 }
 
+/// A bag with positions, the second of which is cut.
+fn positions() -> rovelog::AnyLog {
+    let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
+    let definition = b"sensor_msgs/NavSatStatus status\nfloat64 latitude\nfloat64 longitude
+================================================================================
+MSG: sensor_msgs/NavSatStatus
+int8 status
+";
+    let topic = bag.connect(b"/fix", b"sensor_msgs/NavSatFix", &[b'0'; 32], definition).unwrap();
+    for (second, degrees) in [50.0_f64, 50.1, 50.2].into_iter().enumerate() {
+        let place = [&[0][..], &degrees.to_le_bytes(), &degrees.to_le_bytes()].concat();
+        let place = if second == 1 { &place[..5] } else { &place };
+        bag.message(topic, 1 + u32::try_from(second).unwrap(), 0, None, place).unwrap();
+    }
+    rovelog::from_bytes(bag.finish().unwrap().into_inner().into(), &ReadOptions::default()).unwrap()
+}
+
+/// One message that cannot be decoded does not hide the others.
 #[test]
-fn a_report_says_that_the_track_cannot_be_read() {
-    let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
-    let definition = b"float64 latitude\nfloat64 longitude\n";
-    let topic = bag.connect(b"/fix", b"sensor_msgs/NavSatFix", &[b'0'; 32], definition).unwrap();
-    bag.message(topic, 1, 0, None, &[0; 16]).unwrap();
-    let intact = bag.finish().unwrap().into_inner();
-    let report = |bytes: Vec<u8>| {
-        let log = rovelog::from_bytes(bytes.into(), &ReadOptions::default()).unwrap();
-        page(&log, &ReportOptions::default())
-    };
-    assert!(!report(intact).contains("The track cannot be read"));
-    let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
-    let topic = bag.connect(b"/fix", b"sensor_msgs/NavSatFix", &[b'0'; 32], definition).unwrap();
-    bag.message(topic, 1, 0, None, &[0; 5]).unwrap();
-    let short = bag.finish().unwrap().into_inner();
-    assert!(report(short).contains("The track cannot be read"));
-    assert!(!page_of("rld/v4.rld").contains("The track cannot be read"), "a log without positions");
+fn a_track_leaves_out_what_cannot_be_decoded() {
+    let log = positions();
+    let (track, tally) = track::of(&log, &TrackOptions::default()).unwrap();
+    assert_eq!((track.points().count(), tally.rows, tally.undecodable), (2, 3, 1));
+    let page = page(&log, &ReportOptions::default());
+    assert!(page.contains("1 record with a position cannot be decoded") && page.contains("<polyline"));
+    assert!(!page_of("rld/v4.rld").contains("with a position"), "a log without positions");
 }
 
 fn ramp() -> Plot {

@@ -1,11 +1,14 @@
 //! Joins against a plain search through all rows, and names that are found or not.
 
+use std::io::Cursor;
+
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int64Type};
+use rovelog::rosbag12::BagWriter;
 use rovelog::{AnyLog, Select};
 use rovelog_export::signal::{
-    Base, Extended, JoinOptions, Method, Signals, derived_fields, join, measured_fields, numeric_fields,
+    Base, Extended, JoinOptions, Method, Signals, derived_fields, each, join, measured_fields, numeric_fields,
 };
 
 fn corpus(name: &str) -> AnyLog {
@@ -142,4 +145,31 @@ fn a_row_without_a_time_adds_nothing() {
     let change = [none, some(1000), some(1000), none, none, some(1000), some(1000), some(1000)];
     assert_eq!(column("difference(x)"), change);
     assert_eq!(column("derivative(x)"), change.map(|change| change.map(|change| change * 100)));
+}
+
+/// ROS may have the topics `/x` and `/x/0`, which are no instances; without the slash, too.
+#[test]
+fn topics_are_not_mixed_up_with_their_sub_topics() {
+    for name in ["/x", "x"] {
+        let mut bag = BagWriter::new(Cursor::new(Vec::new())).unwrap();
+        let below = format!("{name}/0");
+        for (topic, value) in [(name, 1.0_f64), (&below, 10.0)] {
+            let topic = bag.connect(topic.as_bytes(), b"std_msgs/Float64", &[b'0'; 32], b"float64 data\n");
+            bag.message(topic.unwrap(), 1, 0, None, &value.to_le_bytes()).unwrap();
+        }
+        let bytes = bag.finish().unwrap().into_inner();
+        let log = rovelog::from_bytes(bytes.into(), &rovelog::ReadOptions::default()).unwrap();
+        let topics: Vec<_> = log.topics().iter().collect();
+        let (base, options) = (Base::Topic(topics[0]), JoinOptions::default());
+        let mut joined = join(&*log, base, &topics[1..], &Select::all(), (options, &[])).unwrap();
+        let columns: Vec<_> = joined.schema().fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(columns, ["t_ns".to_owned(), format!("{name}.data"), format!("{below}.data")]);
+        let batch = joined.next().unwrap().unwrap();
+        let values = [1, 2].map(|column| batch.column(column).as_primitive::<Float64Type>().value(0));
+        assert_eq!(values.map(|value| value.to_string()), ["1", "10"]);
+        let signal = Signals::new(&*log).one(&format!("`{below}.data` - `{name}.data`")).unwrap();
+        let mut differences = Vec::new();
+        each(&*log, &signal, &Select::all(), &mut |_, value| differences.push(value)).unwrap();
+        assert_eq!(differences, [9.0], "{name}");
+    }
 }

@@ -9,7 +9,10 @@ use arrow_array::{Array as _, RecordBatch, downcast_integer_array};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use rovelog::core::parallel::Jobs;
 use rovelog::{AnyLog, ReadOptions, Select, Topic, Value};
+use rovelog_export::signal::{Base, JoinOptions, join};
+use rovelog_export::statistics::statistics;
 use rovelog_export::table::{self, Dialect, Kind, TableOptions, TimeUnit};
 use rovelog_export::{Loss, Provenance};
 use rovelog_testing::{Logs, RLD, ROSBAG, ULOG, VEL};
@@ -367,5 +370,40 @@ fn rows_come_in_time_order() {
         let times = table.column(0).as_primitive::<Int64Type>();
         let times: Vec<_> = times.values().iter().copied().filter(|time| *time != 0).collect();
         assert!(times.is_sorted(), "{times:?}");
+    }
+}
+
+/// Tables, joins and statistics tell how many messages of a window cannot be decoded.
+#[test]
+fn messages_that_cannot_be_decoded_are_counted() {
+    for (name, all, first) in [("payload-short.bag", 1, 0), ("v2.0+payload-short.bag", 2, 1)] {
+        let log = rovelog::open(rovelog_testing::root().join("corpus/rosbag").join(name)).unwrap();
+        let records: Vec<_> = log.records(&Select::all()).map(Result::unwrap).collect();
+        let start = records[0].time.unwrap().nanos;
+        let short = records.iter().find(|record| record.value().is_err()).unwrap().time.unwrap().nanos;
+        for (select, expected) in [
+            (Select::all(), all),
+            (Select::all().between(Some(start), Some(short)), 0),
+            (Select::all().between(Some(start), Some(short + 1)), 1),
+            (Select::all().between(Some(short + 1), None), first),
+        ] {
+            let count = |losses: &[Loss]| match losses {
+                [] => 0,
+                [loss] => loss.why.split(' ').next().unwrap().parse().unwrap(),
+                more => panic!("{more:?}"),
+            };
+            let (_, losses) = written(&log, Kind::Csv, &TableOptions::default(), &select);
+            assert_eq!(count(&losses), expected, "{name} {losses:?}");
+            let mut losses = Vec::new();
+            statistics(&*log, &select, Jobs::ONE, &|_| (), &mut losses).unwrap();
+            assert_eq!(count(&losses), expected, "{name} {losses:?}");
+            let topic = topics(&log)[0];
+            let table = join(&*log, Base::Topic(topic), &[], &select, (JoinOptions::default(), &[])).unwrap();
+            let how = (Kind::Csv, &TableOptions::default());
+            let provenance = Provenance::new("log");
+            let (_, losses) =
+                table::write_joined(&*log, table, &mut Vec::new(), how, &provenance, &mut |_| ()).unwrap();
+            assert_eq!(count(&losses), expected, "{name} {losses:?}");
+        }
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn export_names(
     })?;
     let place = |topic: &&Topic| reader.log.topics().iter().position(|known| known.name == topic.name);
     let names = good.iter().filter_map(place).zip(topic_names(&good)).collect();
-    Ok((names, lost(bad.into_iter().map(Loss::undecodable).collect())))
+    Ok((names, lost(bad.into_iter().map(|topic| Loss::undecodable(topic, topic.count)).collect())))
 }
 
 /// Writes a table for each topic to a new file. Returns the rows of each, and the losses.

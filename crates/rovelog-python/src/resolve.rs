@@ -56,7 +56,7 @@ pub(crate) fn resolve(
 ) -> PyResult<Option<Resolved>> {
     if let Ok(pattern) = Pattern::new(text) {
         let schema = reader.run(py, || Ok(reader.log.own(topic)?.columns(&Select::all())?.schema()))?;
-        let short = topic.name.strip_suffix("/0").unwrap_or(&topic.name);
+        let short = rovelog::core::topic::short(&topic.name);
         let fields = select::matching(&schema, short, &pattern);
         if !fields.is_empty() {
             return Ok(Some((fields, Vec::new())));

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 
 use arrow_schema::ArrowError;
+#[cfg(feature = "lake")]
+use rovelog::ErrorKind;
 use rovelog_export::ExportError;
 
 /// Why logs could not be planned, read or added to a lake.
@@ -42,6 +44,12 @@ pub enum ScaleError {
         /// Why.
         error: io::Error,
     },
+    /// A folder has files and is no lake.
+    #[error("{0} is not empty, and not a lake: it has no table _logs")]
+    NotLake(String),
+    /// A worker could not be started, or could not write to the lake.
+    #[error("a worker has failed: {0}")]
+    Worker(String),
     /// The lake is being written by another program.
     #[error("{0}")]
     Busy(String),
@@ -50,7 +58,32 @@ pub enum ScaleError {
     Export(#[from] ExportError),
 }
 
+/// What has to change so that an ingestion that failed does not fail again.
+#[cfg(feature = "lake")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// The log: it fails whenever it is read.
+    Log,
+    /// What the log is read from, such as the network, or the machine.
+    Source,
+    /// What the lake is written to.
+    Lake,
+}
+
 impl ScaleError {
+    #[cfg(feature = "lake")]
+    pub(crate) fn blame(&self) -> Blame {
+        match self {
+            Self::Log { error, .. } | Self::Export(ExportError::Log(error)) => match error.kind {
+                ErrorKind::Io | ErrorKind::InvalidArgument | ErrorKind::PartlyRead => Blame::Source,
+                _ => Blame::Log,
+            },
+            Self::Changed { .. } => Blame::Source,
+            Self::Lake { .. } | Self::Export(ExportError::Io(_)) => Blame::Lake,
+            _ => Blame::Log,
+        }
+    }
+
     #[cfg(feature = "lake")]
     pub(crate) fn lake(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Lake { path: path.as_ref().display().to_string(), error }

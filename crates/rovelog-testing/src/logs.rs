@@ -119,12 +119,10 @@ impl Logs {
         self.folder().map(|folder| Log::read(folder.join(file)))
     }
 
-    /// Returns the corpus, and the real logs if present.
+    /// Returns the corpus, and the real logs if present; prints a note if they are not.
     pub fn all(&self) -> Vec<Log> {
         let mut logs = self.corpus();
-        if real_folder(self.folder).is_dir() {
-            logs.extend(self.real());
-        }
+        logs.extend(self.real());
         logs
     }
 }

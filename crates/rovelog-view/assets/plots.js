@@ -6,7 +6,8 @@ const rovelogPlots = (place, host) => {
   let view = [0, 1], cursor = null, active = null, busy = false, timer = 0, marks = [];
   const ink = () => host.colours();
 
-  const short = topic => topic.endsWith("/0") ? topic.slice(0, -2) : topic;
+  // A topic of ROS is a path: /imu/0 is no instance of /imu.
+  const short = topic => topic.endsWith("/0") && !topic.startsWith("/") ? topic.slice(0, -2) : topic;
   const title = plot => [...new Set(plot.signals.map(([topic]) => short(topic)))].join(", ");
 
   // Lines of one unit share its prefix; of several, each name has its unit.

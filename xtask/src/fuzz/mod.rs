@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::process::{cargo, run};
-use crate::{place, release, root};
+use crate::{corpus, place, release, root};
 
 /// Counters that libFuzzer reads: edges, compared values.
 const COVERAGE: &[&str] = &[
@@ -185,8 +185,8 @@ impl Target<'_> {
 /// Returns the folders of logs from which a target starts, in addition to its seeds.
 fn logs(name: &str) -> Vec<PathBuf> {
     let format = name.split('_').next().unwrap_or_default();
-    let formats = ["rld", "rosbag", "ulog", "vel"];
-    let chosen = formats.iter().filter(|known| !formats.contains(&format) || **known == format);
+    let is_one = corpus::formats().any(|known| known == format);
+    let chosen = corpus::formats().filter(|known| !is_one || *known == format);
     chosen.map(|format| root().join("corpus").join(format)).collect()
 }
 

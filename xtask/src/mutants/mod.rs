@@ -20,6 +20,7 @@ use serde_json::Value as Json;
 
 use crate::process::{cargo, files_below};
 use crate::root;
+use crate::targets::FORMATS;
 use crate::tools::{self, MUTANTS};
 
 /// A change, as cargo-mutants lists it.
@@ -75,9 +76,6 @@ enum Outcome {
     Missed,
 }
 
-/// Crates whose tests are those of core, which has few of its own.
-const ABOVE_CORE: &[&str] = &["ulog-format", "rld-format", "rosbag12", "vel-format"];
-
 /// Runs the subcommand: `FILE... [--only TEXT]...`, changes whose names contain one of the texts.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let (mut files, mut only) = (Vec::new(), Vec::new());
@@ -97,7 +95,8 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(!changes.is_empty(), "nothing to change");
     let mut packages: Vec<&str> = changes.iter().map(|change| change.package.as_str()).collect();
     if packages.contains(&"rovelog-core") {
-        packages.extend(ABOVE_CORE);
+        // Their tests are those of core, which has few of its own.
+        packages.extend(FORMATS);
     }
     packages.sort_unstable();
     packages.dedup();

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{ABOVE_CORE, Change, Outcome, Tests, folder};
+use super::{Change, Outcome, Tests, folder};
+use crate::targets::FORMATS;
 
 /// Longest time of a program of tests after a change: this many times what it takes without one. A
 /// loop without end counts as noticed.
@@ -42,7 +43,7 @@ pub(super) fn all(
             let change = &changes[*number];
             let own = |tests: &Tests| {
                 let core = change.package == "rovelog-core";
-                let above = core && ABOVE_CORE.iter().any(|name| tests.folder.ends_with(name));
+                let above = core && FORMATS.iter().any(|name| tests.folder.ends_with(name));
                 above || tests.folder.ends_with(&change.package)
             };
             let mut outcome = Outcome::Missed;

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -174,11 +175,19 @@ pub(super) fn try_out(archive: &Path, version: &Version, target: &str) -> Result
     let mut man = Command::new("man");
     man.args(["--local-file", "--pager=cat"]).arg(folder.join("man/rovelog-info.1"));
     match man.stdout(Stdio::piped()).stderr(Stdio::piped()).output() {
-        Ok(shown) if shown.status.success() => {
-            let text = String::from_utf8_lossy(&shown.stdout).into_owned();
-            ensure!(text.contains("SYNOPSIS"), "man does not show the page of info");
+        Ok(shown) => {
+            let [text, errors] =
+                [&shown.stdout, &shown.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+            ensure!(
+                shown.status.success() && text.contains("SYNOPSIS"),
+                "man does not show the page of info: {}{text}{errors}",
+                shown.status
+            );
         }
-        _ => println!("SKIPPED: man pages are not shown: man is not installed"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("SKIPPED: man pages are not shown: man is not installed");
+        }
+        Err(error) => return Err(error).context("starting man"),
     }
     for (shell, file) in SHELLS {
         let script = folder.join("completions").join(file);

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::process::{cargo, files_below};
+use crate::targets::FORMATS;
 use crate::{corpus, root};
 
 /// Allowed dependencies among our own crates; all others are forbidden.
@@ -54,8 +55,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // A generator that uses our readers could share their mistakes.
     ("xtask", &[]),
 ];
-
-const FORMATS: &[&str] = &["ulog-format", "rld-format", "rosbag12", "vel-format"];
 
 /// Maximum lines of a source file; a longer one does more than one job.
 const LINE_LIMIT: usize = 600;

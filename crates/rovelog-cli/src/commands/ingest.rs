@@ -82,6 +82,8 @@ struct Line<'a> {
     lost_bytes: String,
     /// Values that no column of a table can hold.
     lost_values: String,
+    /// Records that cannot be decoded.
+    lost_records: String,
     error: Option<&'a str>,
     pack: &'a str,
 }
@@ -98,6 +100,7 @@ impl<'a> Line<'a> {
             records: row.records.to_string(),
             lost_bytes: row.lost_bytes.to_string(),
             lost_values: row.lost_values.to_string(),
+            lost_records: row.lost_records.to_string(),
             error: row.error.as_deref(),
             pack: &row.pack,
         }
@@ -182,6 +185,10 @@ fn tell(row: &LogRow, context: &Context) {
         LogStatus::Ok => {}
         LogStatus::Partial if row.lost_bytes > 0 => {
             context.notices.note(&format!("{uri}: {} could not be read", count(row.lost_bytes, "byte")));
+        }
+        LogStatus::Partial if row.lost_records > 0 => {
+            let records = count(row.lost_records, "record");
+            context.notices.note(&format!("{uri}: {records} cannot be decoded"));
         }
         LogStatus::Partial if row.lost_values > 0 => {
             let values = count(row.lost_values, "value");

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use rovelog::{AnyLog, Timestamp, Topic};
+use rovelog::{AnyLog, Select, Timestamp, Topic};
+use rovelog_export::Loss;
 use rovelog_export::plot::{self, Panel, Picture, Plot, Theme};
 use rovelog_export::report;
 use rovelog_export::signal::{Signal, Signals, measured_fields};
@@ -188,6 +189,10 @@ fn one(
     let mut series = plot::read(&*log, &signals, (start, end), columns(args, kind, width), start)
         .map_err(|error| here(error.into()))?
         .into_iter();
+    let drawn =
+        Select::topics(signals.iter().flat_map(Signal::topics)).between(Some(start), end.checked_add(1));
+    let losses = Loss::of_columns(&*log, &drawn);
+    let lost = || context.notices.losses(&losses).max(context.notices.loss(&log.info().lost, &input.path));
     for (title, signals) in wanted {
         let of_units = Panel::by_unit(&title, series.by_ref().take(signals.len()).flatten().collect());
         panels.extend(
@@ -216,7 +221,7 @@ fn one(
         let text = text(plot, width as usize, args.height.unwrap_or(12) as usize, out.paint);
         std::io::Write::write_all(&mut out, text.as_bytes())?;
         std::io::Write::flush(&mut out)?;
-        return Ok(context.notices.loss(&log.info().lost, &input.path));
+        return Ok(lost());
     }
     let mut out = Destination::create(path, "plot.svg", &input.files(context), args.out, context)?;
     let theme = args.theme.unwrap_or_default();
@@ -235,7 +240,7 @@ fn one(
         let values: u64 = plot.panels.iter().flat_map(|panel| &panel.series).map(|series| series.count).sum();
         context.note(&format!("wrote {} to {}", count(values, "value"), path.display()));
     }
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    Ok(lost())
 }
 
 /// Returns the plot as text. Names come from the log, and may contain control characters.

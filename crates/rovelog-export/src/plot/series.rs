@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
-use crate::signal::{self, Program, Signal, short, timed};
+use crate::signal::{self, Program, Signal, label, timed};
 use crate::{ExportError, meaning};
 
 /// A line: a signal reduced to the width of a plot.
@@ -288,7 +288,7 @@ impl Described {
         let unit = leaf.field.metadata().get("unit").map(String::as_str);
         let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
         Self {
-            name: format!("{}.{}", short(&topic.name), leaf.name),
+            name: format!("{}.{}", label(log, &topic.name), leaf.name),
             unit: unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written),
             names: meaning::names(topic, &leaf.name),
             data_type: leaf.data_type.clone(),
@@ -333,7 +333,7 @@ pub(super) fn collect<S: Sink>(
     let mut programs: BTreeMap<TopicId, Vec<(usize, Program)>> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
         let schema = arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(&select)?);
-        let wanted = direct.get(&*topic.name).or_else(|| direct.get(short(&topic.name)));
+        let wanted = direct.get(&*topic.name).or_else(|| direct.get(label(log, &topic.name)));
         for i in wanted.into_iter().flatten() {
             let program = Program::new(&signals[*i], &schema, |operand| operand.field.clone());
             let Some(program) = program else { continue };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use rovelog::core::text::count;
 use rovelog::{AnyLog, ErrorKind};
 
 use crate::page::Page;
@@ -16,7 +17,7 @@ const MARGIN: f64 = 24.0;
 const DEGREE: f64 = 111_195.0;
 
 pub(super) fn section(log: &AnyLog, page: &mut Page) {
-    let (track, _) = match track::of(log, &TrackOptions::default()) {
+    let (track, tally) = match track::of(log, &TrackOptions::default()) {
         Ok(found) => found,
         // The format has no positions.
         Err(error) if error.kind == ErrorKind::InvalidArgument => return,
@@ -27,7 +28,17 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
             return;
         }
     };
-    let Some(line) = track.lines.first() else { return };
+    let undecodable = (tally.undecodable > 0).then(|| {
+        let records = count(tally.undecodable, "record");
+        format!("<p class=\"bad\">{records} with a position cannot be decoded.</p>\n")
+    });
+    let Some(line) = track.lines.first() else {
+        if let Some(text) = undecodable {
+            page.section("track", "Track", "Track");
+            let _ = page.write_str(&text);
+        }
+        return;
+    };
     let points = || line.segments.iter().flat_map(|segment| &segment.points);
     let (Some(first), Some(last)) = (points().next(), points().last()) else { return };
     let middle =
@@ -45,6 +56,7 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
         (x, y)
     };
     page.section("track", "Track", &format!("Track ({})", escape(&line.source)));
+    let _ = page.write_str(undecodable.as_deref().unwrap_or_default());
     let _ = writeln!(
         page,
         "<svg width=\"{SIZE}\" height=\"{SIZE}\" viewBox=\"0 0 {SIZE} {SIZE}\" role=\"img\" aria-label=\"track\">"

@@ -81,6 +81,12 @@ impl Condition {
         &self.text
     }
 
+    /// Returns the names of the topics that it uses.
+    #[doc(hidden)]
+    pub fn topics(&self) -> Vec<&str> {
+        self.signal.topics()
+    }
+
     /// Returns the unit of what is compared, if it is known.
     pub fn unit(&self) -> Option<&str> {
         self.value.unit()

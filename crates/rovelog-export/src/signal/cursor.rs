@@ -47,6 +47,11 @@ impl<'a> Cursor<'a> {
         &self.schema
     }
 
+    /// Returns what is read of the log.
+    pub(super) fn select(&self) -> &Select {
+        &self.select
+    }
+
     fn read(&mut self) -> Result<Option<RecordBatch>, ExportError> {
         match &mut self.batches {
             Some(batches) => Ok(batches.next().transpose()?),

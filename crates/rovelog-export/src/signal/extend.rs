@@ -106,7 +106,7 @@ impl Extended {
 
 /// Returns whether a signal is computed of the fields of this topic alone.
 fn is_of(signal: &Signal, topic: &Topic) -> bool {
-    signal.topics().iter().all(|name| topic.answers_to(name))
+    signal.topics().iter().all(|name| topic.name == **name)
 }
 
 /// Returns a column as `field` has it: of a struct, only the fields that were asked for.

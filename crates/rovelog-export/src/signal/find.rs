@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use arrow_schema::DataType;
+use rovelog::core::topic::short;
 use rovelog::{Error, LogReader, Select, Topic};
 
 use super::derived::derived;
@@ -258,8 +259,9 @@ impl<'a> Signals<'a> {
     /// Returns topic and field of everything that a name with `*` and `?` matches.
     fn matches(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
         let topics = self.log.topics();
-        let is_topic =
-            |topic: &Topic, name: &str| is_match(name, &topic.name) || is_match(name, short(&topic.name));
+        let is_topic = |Topic { name: topic, .. }: &Topic, name: &str| {
+            is_match(name, topic) || (is_match(name, short(topic)) && label(self.log, topic) != topic)
+        };
         let mut found = Vec::new();
         let (mut of_topic, mut longest) = (Vec::new(), "");
         for (i, topic) in self.topics.iter().map(|i| (*i, &topics[*i])) {
@@ -542,9 +544,12 @@ pub fn measured_fields(log: &dyn LogReader, topic: &Topic) -> Result<Vec<String>
     Ok(fields)
 }
 
-/// Returns a topic's name without instance 0.
-pub(crate) fn short(topic: &str) -> &str {
-    topic.strip_suffix("/0").unwrap_or(topic)
+/// Returns the name that a topic has in front of its columns, among those of other topics: without
+/// the instance 0, unless that is the name of another topic.
+pub(crate) fn label<'t>(log: &dyn LogReader, topic: &'t str) -> &'t str {
+    let short = short(topic);
+    let is_other = short != topic && log.topic(short).is_none_or(|found| found.name != topic);
+    if is_other { topic } else { short }
 }
 
 /// Returns the ends of a flat name: `b.c`, `c` of `a.b.c`.

@@ -18,7 +18,7 @@ use rovelog::{LogReader, Select, Topic};
 
 use super::cursor::Cursor;
 use super::extend::Extended;
-use super::find::{Signal, short};
+use super::find::{Signal, label};
 use crate::ExportError;
 use crate::leaf::numbers;
 use crate::pick::{self, concat, concat_batches};
@@ -118,7 +118,7 @@ pub fn join<'a>(
             &whole,
             signals.iter(),
             |signal| signal.name().to_owned(),
-            |operand| format!("{}.{}", short(&operand.topic), operand.field),
+            |operand| format!("{}.{}", label(log, &operand.topic), operand.field),
         )),
     };
     let rows = match base {
@@ -144,7 +144,7 @@ fn schema(
 ) -> Result<SchemaRef, ExportError> {
     let mut fields = vec![Field::new(TIME_COLUMN, DataType::Int64, true)];
     let mut add = |topic: &Topic, linear: bool| {
-        fields.extend(prefixed(topic, &log.own(topic)?.columns(select)?.schema(), linear));
+        fields.extend(prefixed(label(log, &topic.name), &log.own(topic)?.columns(select)?.schema(), linear));
         Ok::<_, ExportError>(())
     };
     if let Base::Topic(topic) = base {
@@ -155,10 +155,10 @@ fn schema(
 }
 
 /// Returns the fields of a topic's rows under its name, nullable.
-fn prefixed(topic: &Topic, schema: &Schema, linear: bool) -> Vec<Field> {
+fn prefixed(topic: &str, schema: &Schema, linear: bool) -> Vec<Field> {
     let fields = schema.fields().iter().skip(1).map(|field| {
         let data_type = if linear { between_type(field.data_type()) } else { field.data_type().clone() };
-        let name = format!("{}.{}", short(&topic.name), field.name());
+        let name = format!("{topic}.{}", field.name());
         Field::new(name, data_type, true).with_metadata(field.metadata().clone())
     });
     fields.collect()
@@ -168,6 +168,13 @@ impl Joined<'_> {
     /// Returns the schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         self.extended.as_ref().map_or(&self.read, Extended::schema)
+    }
+
+    /// Returns what is read of each topic.
+    pub(crate) fn reads(&self) -> Vec<Select> {
+        let base = if let Rows::Topic(cursor) = &self.base { Some(cursor) } else { None };
+        let cursors = base.into_iter().chain(self.others.iter().map(|other| &other.rows));
+        cursors.map(|cursor| cursor.select().clone()).collect()
     }
 
     fn batch(&mut self) -> Result<Option<RecordBatch>, ExportError> {

@@ -22,7 +22,7 @@ mod unit;
 
 pub use condition::{Condition, Event};
 pub use extend::Extended;
-pub(crate) use find::short;
+pub(crate) use find::label;
 pub use find::{NoSignal, Signal, Signals, derived_fields, measured_fields, numeric_fields};
 pub use join::{Base, JoinOptions, Joined, Method, join};
 pub use near::near;

@@ -1,5 +1,7 @@
 //! Suggestions for misspelt names.
 
+use rovelog::core::topic::short;
+
 /// Maximum number of names that are compared with a misspelt one: a hostile log has 65 536.
 const MOST_COMPARED: usize = 4096;
 
@@ -27,7 +29,7 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
 /// `None` if they are unrelated.
 fn distance(wanted: &str, other: &str) -> Option<(u8, usize)> {
     let other = other.to_lowercase();
-    let other = other.strip_suffix("/0").unwrap_or(&other);
+    let other = short(&other);
     let is_part = |inner: &str, outer: &str| inner.len() > 2 && outer.contains(inner);
     let edits = strsim::osa_distance(wanted, other);
     let letters = wanted.chars().count().min(other.chars().count());

@@ -6,7 +6,7 @@ use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic};
 
 use super::cursor::Cursor;
-use super::find::{Signal, short};
+use super::find::{Signal, label};
 use super::join::{Base, JoinOptions, Joined, join};
 use super::program::Program;
 use crate::ExportError;
@@ -53,7 +53,7 @@ impl<'a> Stream<'a> {
         let programs = signals.iter().map(|signal| {
             let program = Program::new(signal, schema, |operand| match &rows {
                 Rows::One(_) => operand.field.clone(),
-                Rows::Several(_) => format!("{}.{}", short(&operand.topic), operand.field),
+                Rows::Several(_) => format!("{}.{}", label(log, &operand.topic), operand.field),
             });
             program.ok_or_else(|| ExportError::Format(format!("the log has no signal {}", signal.name())))
         });

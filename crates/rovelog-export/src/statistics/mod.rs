@@ -10,6 +10,8 @@ use rovelog::core::layout::{At, Layout, Leaf, Plan, Visit, scalar_value};
 use rovelog::core::parallel::{self, Jobs};
 use rovelog::{FieldType, LogReader, Record, Scalar, Select, Value};
 
+use crate::Loss;
+
 pub use number::{Number, short};
 pub use running::Statistics;
 
@@ -21,6 +23,8 @@ struct Fields {
     direct: Direct,
     /// The numbers of one record.
     buffer: Vec<Number>,
+    /// Records that cannot be decoded.
+    undecodable: u64,
 }
 
 /// How the numbers of records are found without their names.
@@ -39,7 +43,7 @@ enum Direct {
 type IsList = bool;
 
 impl Fields {
-    fn push(&mut self, record: &Record<'_>) -> Result<(), rovelog::Error> {
+    fn push(&mut self, record: &Record<'_>) {
         let layout = record.layout();
         if let (Direct::Yes(known, plan, fields), Some(layout)) = (&self.direct, layout)
             && Arc::ptr_eq(known, layout)
@@ -48,11 +52,15 @@ impl Fields {
             for (field, number) in fields.iter().zip(&self.buffer) {
                 self.list[*field].1.push(*number);
             }
-            return Ok(());
+            return;
         }
+        let Ok(value) = record.value() else {
+            self.undecodable += 1;
+            return;
+        };
         let is_first = matches!(self.direct, Direct::Unknown);
         let (mut next, mut met) = (0, Vec::new());
-        record.value()?.flatten(&mut |name, value| {
+        value.flatten(&mut |name, value| {
             let Some(number) = number(value) else { return };
             let field = self.named(name, next);
             self.list[field].1.push(number);
@@ -72,7 +80,6 @@ impl Fields {
                 }
             });
         }
-        Ok(())
     }
 
     /// Returns the index of the field with this name. `next` is its index if the record has the
@@ -178,24 +185,29 @@ impl<'a> Waiting<'a> {
 }
 
 /// Returns the statistics of all numbers that `select` has: by topic of the log, in the order of the
-/// first record of each, with flat names. `at` is told the offset of each record.
+/// first record of each, with flat names. Records that cannot be decoded are left out, and
+/// counted in `losses`. `at` is told the offset of each record.
 ///
 /// Each topic is worked on by one thread at a time, its records in their order, so that the sums do
 /// not depend on the number of threads.
 ///
 /// # Errors
-/// Returns an error if a record cannot be read or decoded.
+/// Returns an error if a record cannot be read.
 pub fn statistics(
     log: &dyn LogReader,
     select: &Select,
     jobs: Jobs,
     at: &dyn Fn(u64),
+    losses: &mut Vec<Loss>,
 ) -> rovelog::Result<Vec<Vec<(String, Statistics)>>> {
     let topics = log.topics().len();
     let mut fields = Vec::new();
     fields.resize_with(topics, Fields::default);
     let work = |fields: &mut Fields, records: Vec<Record<'_>>| {
-        records.iter().try_for_each(|record| fields.push(record))
+        for record in &records {
+            fields.push(record);
+        }
+        Ok::<_, rovelog::Error>(())
     };
     let fields = parallel::lanes(jobs, fields, work, |push| {
         let mut waiting =
@@ -210,5 +222,7 @@ pub fn statistics(
         }
         waiting.hand_on(push)
     })?;
+    let lost = log.topics().iter().zip(&fields).filter(|(_, fields)| fields.undecodable > 0);
+    losses.extend(lost.map(|(topic, fields)| Loss::undecodable(topic, fields.undecodable)));
     Ok(fields.into_iter().map(|fields| fields.list).collect())
 }

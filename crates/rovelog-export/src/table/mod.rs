@@ -103,7 +103,9 @@ fn write_all(
         further.push(extended);
     }
     let source = Source::Topics(Topics { log, ids, further, order, select });
-    tables.write(source, options.jobs, progress)
+    let (rows, mut losses) = tables.write(source, options.jobs, progress)?;
+    losses.extend(Loss::of_columns(log, &wanted));
+    Ok((rows, losses))
 }
 
 /// Writes topics that were joined as one table. Returns the number of rows, with the values that
@@ -125,7 +127,9 @@ pub fn write_joined<W: Write + Send>(
     let job = Job { log, topic: &topic, options, metadata: &metadata, sorted: true };
     let mut tables = Tables::new(kind);
     tables.add(&job, joined.schema(), out)?;
-    let (rows, losses) = tables.write(Source::Joined(Box::new(joined)), options.jobs, progress)?;
+    let reads = joined.reads();
+    let (rows, mut losses) = tables.write(Source::Joined(Box::new(joined)), options.jobs, progress)?;
+    losses.extend(reads.iter().flat_map(|select| Loss::of_columns(log, select)));
     Ok((rows.iter().sum(), losses))
 }
 

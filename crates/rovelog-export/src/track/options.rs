@@ -27,6 +27,8 @@ pub struct Tally {
     pub without_fix: u64,
     /// Rows with invalid coordinates: not finite, out of range, or both 0.
     pub implausible: u64,
+    /// Rows that cannot be decoded.
+    pub undecodable: u64,
     /// Rows without a time.
     pub untimed: u64,
     /// Points that were closer than 0.1 s to the previous one.

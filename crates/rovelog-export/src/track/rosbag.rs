@@ -30,7 +30,10 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
                 tally.untimed += 1;
                 continue;
             };
-            let value = record.value()?;
+            let Ok(value) = record.value() else {
+                tally.undecodable += 1;
+                continue;
+            };
             let number = |name: &str| value.get(name).and_then(Value::as_f64);
             let status = value.get("status").and_then(|status| status.get("status")?.as_f64());
             let fix = status.and_then(quality);

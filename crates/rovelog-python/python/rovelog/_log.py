@@ -17,6 +17,7 @@ from rovelog._bag import BagExtras
 from rovelog._errors import CorruptError, RovelogError, UnsupportedError, warn
 from rovelog._facts import Info, Outside, Problem, Recovered, Sliced, Text, TopicHealth
 from rovelog._files import whole
+from rovelog._near import short
 from rovelog._need import need
 from rovelog._rld import RldExtras
 from rovelog._source import Source
@@ -245,7 +246,7 @@ class Log:
         return True
 
     def _ipython_key_completions_(self) -> list[str]:
-        return [name.removesuffix("/0") for name in self.topics]
+        return [short(name) for name in self.topics]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again.log, (_again.demand(self._opening, "a log"),)
@@ -297,7 +298,7 @@ class Log:
         """
         names = [topics] if isinstance(topics, str) else topics
         chosen = [topic for topic in self.topics.values() if topic.count] if names is None else [self[name] for name in names]
-        return {topic.name.removesuffix("/0"): getattr(topic, f"to_{kind}")() for topic in chosen}
+        return {short(topic.name): getattr(topic, f"to_{kind}")() for topic in chosen}
 
     def align(
         self,

@@ -9,12 +9,17 @@ from typing import Any
 from rovelog._errors import FieldNotFound, NameNotFound
 
 
+def short(name: str) -> str:
+    """The name of a topic without the instance 0. `/imu/0` of ROS is a path, not an instance of `/imu`."""
+    return name if name.startswith("/") else name.removesuffix("/0")
+
+
 def near(name: str, names: Iterable[str]) -> list[str]:
     """The three names that look most like `name`; those that contain it come first."""
     names = list(names)
     wanted = name.lower()
     inside = [other for other in names if len(wanted) > 2 and wanted in other.lower()]
-    alike = difflib.get_close_matches(name, [other.removesuffix("/0") for other in names], 3, 0.5)
+    alike = difflib.get_close_matches(name, [short(other) for other in names], 3, 0.5)
     found = inside + [other if other in names else f"{other}/0" for other in alike]
     return list(dict.fromkeys(found))[:3]
 

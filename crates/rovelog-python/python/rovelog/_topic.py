@@ -11,7 +11,7 @@ from rovelog import _again, _core, _html, _times
 from rovelog._again import Opening
 from rovelog._errors import FieldNotFound, TopicNotFound
 from rovelog._facts import Field, Info
-from rovelog._near import hint, near, no_field
+from rovelog._near import hint, near, no_field, short
 from rovelog._need import need
 from rovelog._table import Columns, Table
 from rovelog._times import Moment
@@ -338,7 +338,7 @@ class Topics(Mapping[str, Topic]):
         return len(self._topics)
 
     def _ipython_key_completions_(self) -> list[str]:
-        return [name.removesuffix("/0") for name in self._topics]
+        return [short(name) for name in self._topics]
 
     def __repr__(self) -> str:
         return "\n".join(f"{topic.name}  {topic.count}" for topic in self._topics.values())

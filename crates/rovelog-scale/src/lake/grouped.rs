@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves};
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
@@ -101,9 +101,13 @@ impl Grouped {
         Ok(())
     }
 
-    /// Writes what is left, and returns the complete file.
-    pub(super) fn finish(mut self) -> Result<File, ParquetError> {
+    /// Writes what is left. The file is complete and on the disk; returns its size.
+    pub(super) fn finish(mut self) -> Result<u64> {
         self.write_group()?;
-        self.file.into_inner()
+        // `into_inner` makes a text of what the system says.
+        self.file.finish()?;
+        let file = self.file.inner();
+        file.sync_all()?;
+        Ok(file.metadata()?.len())
     }
 }

@@ -111,14 +111,16 @@ struct Quarantined {
 /// Adds the logs of sources to a lake, those that are not in it.
 ///
 /// # Errors
-/// Returns an error if a source has no logs, or the lake cannot be read or written. A log that
-/// cannot be read is not an error: it gets a row with the reason.
+/// Returns an error if a source has no logs, the folder has other files and no lake, or the lake
+/// cannot be read or written. A log that cannot be read is not an error: it gets a row with the
+/// reason. If that may be another one next time, as of the network, the next run tries it again.
 pub fn ingest<S: AsRef<str>>(
     sources: &[S],
     lake: &Lake,
     options: &Options,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Ingested, ScaleError> {
+    lake.demand()?;
     let found = find(sources)?;
     let lock = lake.lock(|| progress(Progress::Waiting))?;
     let removed = remove_unnamed(lake, &lock)?.len();
@@ -211,15 +213,13 @@ impl Run<'_> {
                     }
                 }
                 Err(error) => {
-                    let member = Member { log, sha256: String::new() };
-                    let pack = format!("f{}", short_hash([&*member.log.uri, &*error]));
-                    if self.known.replaced.get(&member.log.uri) == Some(&pack) {
+                    let unread = unread(log.clone(), error);
+                    if self.known.replaced.get(&log.uri) == Some(&unread.id) {
                         // It fails as before.
                         self.done.known += 1;
                         continue;
                     }
-                    let row = LogRow::failed(&member, &pack, error);
-                    self.commit(&Packed { id: pack, files: Vec::new(), logs: vec![row] })?;
+                    self.commit(&unread)?;
                 }
             }
         }
@@ -343,15 +343,19 @@ fn make(
             Err(failure) => last = failure,
         }
         remove_folder(&folder)?;
-        let (Failure::Refused(why) | Failure::Ended(why)) = &last;
+        let why = match &last {
+            Failure::Stopped(why) => return Err(ScaleError::Worker(why.clone())),
+            Failure::Refused(why) | Failure::Unread(why) | Failure::Ended(why) => why,
+        };
         // If the receiver has ended, the run has failed anyway.
         let _ = send.send(Message::Again(why.clone(), pack.logs.len()));
-        if matches!(last, Failure::Refused(_)) {
+        if !matches!(last, Failure::Ended(_)) {
             break;
         }
     }
     if let [member] = &*pack.logs {
         let error = match last {
+            Failure::Unread(why) | Failure::Stopped(why) => return Ok(vec![unread(member.log.clone(), why)]),
             Failure::Refused(why) => why,
             Failure::Ended(why) => format!("{}{ATTEMPTS} times: {why}", LogRow::ENDED_WORKER),
         };
@@ -363,6 +367,13 @@ fn make(
         made.extend(make(&Pack::new(vec![member.clone()]), options, staging, send)?);
     }
     Ok(made)
+}
+
+/// Returns the row of a log that cannot be read now. It has no hash, so that each run tries it again.
+fn unread(log: LogFile, why: String) -> Packed {
+    let id = format!("f{}", short_hash([&*log.uri, &*why]));
+    let row = LogRow::failed(&Member { log, sha256: String::new() }, &id, why);
+    Packed { id, files: Vec::new(), logs: vec![row] }
 }
 
 fn remove_folder(folder: &Path) -> Result<(), ScaleError> {

@@ -51,6 +51,17 @@ impl Lake {
         self.own().join("tables").join(format!("{table}.json"))
     }
 
+    /// Checks that the folder is a lake or may become one.
+    pub(crate) fn demand(&self) -> Result<(), ScaleError> {
+        // A folder that cannot be read is an error when the lake is made.
+        let is_filled = || fs::read_dir(&self.root).is_ok_and(|mut entries| entries.next().is_some());
+        // In this order: another run may just make the lake, of which `_logs` is the first folder.
+        if !is_filled() || self.logs().is_dir() {
+            return Ok(());
+        }
+        Err(ScaleError::NotLake(self.root.display().to_string()))
+    }
+
     /// Creates the lake's folders and waits until no other program writes to it. `wait` is called
     /// once if another program does.
     pub(crate) fn lock(&self, wait: impl FnOnce()) -> Result<Lock, ScaleError> {

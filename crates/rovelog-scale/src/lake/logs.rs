@@ -90,6 +90,8 @@ pub struct LogRow {
     pub lost: Vec<(u64, u64)>,
     /// Integers above the range of 64 bits, which are null.
     pub lost_values: u64,
+    /// Records that cannot be decoded, which have no row.
+    pub lost_records: u64,
     /// Records by topic, as JSON.
     pub topics: String,
     /// What the log says about itself, as JSON.
@@ -130,6 +132,7 @@ impl LogRow {
             lost_bytes: 0,
             lost: Vec::new(),
             lost_values: 0,
+            lost_records: 0,
             topics: "{}".to_owned(),
             info: "{}".to_owned(),
             parameters: None,
@@ -224,7 +227,7 @@ fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
         Arc::new(rows.iter().map(of).collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
     };
     let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let columns: [(&str, ArrayRef); 22] = [
+    let columns: [(&str, ArrayRef); 23] = [
         ("id", text(&|row| known(&row.id))),
         ("uri", text(&|row| Some(row.uri.clone()))),
         ("sha256", text(&|row| known(&row.sha256))),
@@ -243,6 +246,7 @@ fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
         ("lost_bytes", count(&|row| row.lost_bytes)),
         ("lost", lost(rows)),
         ("lost_values", count(&|row| row.lost_values)),
+        ("lost_records", count(&|row| row.lost_records)),
         ("topics", text(&|row| Some(row.topics.clone()))),
         ("info", text(&|row| Some(row.info.clone()))),
         ("parameters", text(&|row| row.parameters.clone())),

@@ -10,6 +10,7 @@ use super::logs::{LogRow, Status};
 use super::member::{Member, Pack};
 use super::tables::{Staged, Tables};
 use super::{events, logs};
+use crate::error::Blame;
 use crate::rows::Rows;
 use crate::{ScaleError, Wanted};
 
@@ -23,12 +24,12 @@ pub struct Packed {
     pub logs: Vec<LogRow>,
 }
 
-/// Writes the rows of a pack's logs to new files in the folder `staging`. A log that cannot be
-/// opened is a row with an error.
+/// Writes the rows of a pack's logs to new files in the folder `staging`. A log that is damaged so
+/// that it cannot be opened is a row with an error.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written, a log has changed, or it fails in the middle: then
-/// the pack has to be divided.
+/// Returns an error if a file cannot be written, a log cannot be read now, has changed, or fails in
+/// the middle: then the pack has to be divided.
 pub fn write(pack: &Pack, staging: &Path) -> Result<Packed, ScaleError> {
     let mut tables = Tables::new(staging);
     let mut rows = Vec::new();
@@ -42,8 +43,10 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     let uri = &member.log.uri;
     let log = match member.log.open() {
         Ok(log) => log,
-        Err(changed @ ScaleError::Changed { .. }) => return Err(changed),
-        Err(error) => return Ok(LogRow::failed(member, pack, error.to_string())),
+        Err(error) if error.blame() == Blame::Log => {
+            return Ok(LogRow::failed(member, pack, error.to_string()));
+        }
+        Err(error) => return Err(error),
     };
     let mut row = LogRow::of(member, pack, &log);
     let month = row.month();
@@ -66,7 +69,10 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
         tables.write(log.format().id, rows.topic(), &month, &batch)?;
     }
     row.lost_values = topics.iter().flatten().map(|rows| rows.lost).sum();
-    if row.lost_values > 0 && row.status == Status::Ok {
+    let without_columns = log.topics().iter().filter(|topic| topic.schema.is_none());
+    let undecodable = log.undecodable(&Select::all()).into_iter().map(|(_, records)| records);
+    row.lost_records = without_columns.map(|topic| topic.count).chain(undecodable).sum();
+    if row.lost_values + row.lost_records > 0 && row.status == Status::Ok {
         row.status = Status::Partial;
     }
     events::texts(&log, member.id(), &mut |batch| tables.write("", "_text", &month, batch))?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use parquet::errors::ParquetError;
 use rovelog_export::ExportError;
 use rovelog_export::table::{Floats, parquet_properties};
 use serde::{Deserialize, Serialize};
@@ -112,12 +113,12 @@ impl Tables {
                 let path = self.staging.join(format!("{number}.parquet"));
                 let file = File::create(&path).map_err(ScaleError::lake(&path))?;
                 let properties = parquet_properties(topic, &schema, Floats::Plain)?.build();
-                let rows = Grouped::new(file, &schema, properties).map_err(export)?;
+                let rows = Grouped::new(file, &schema, properties).map_err(written(&path))?;
                 place.insert(Open { path, part, rows })
             }
         };
         let before = open.rows.held();
-        open.rows.add(batch).map_err(export)?;
+        open.rows.add(batch).map_err(written(&open.path))?;
         self.held = (self.held + open.rows.held()).saturating_sub(before);
         if self.held > self.limits.held { self.relieve() } else { Ok(()) }
     }
@@ -128,7 +129,7 @@ impl Tables {
             return Ok(());
         };
         self.held = self.held.saturating_sub(largest.rows.held());
-        largest.rows.write_group().map_err(export)?;
+        largest.rows.write_group().map_err(written(&largest.path))?;
         if largest.rows.groups() < self.limits.groups {
             return Ok(());
         }
@@ -152,14 +153,16 @@ impl Tables {
 fn complete((format, topic, month, columns): Key, open: Open) -> Result<Staged, ScaleError> {
     let Open { path, part, rows } = open;
     let count = rows.rows;
-    let file = rows.finish().map_err(export)?;
-    file.sync_all().map_err(ScaleError::lake(&path))?;
-    let bytes = file.metadata().map_err(ScaleError::lake(&path))?.len();
+    let bytes = rows.finish().map_err(written(&path))?;
     Ok(Staged { path, format, topic, month, columns, part, rows: count, bytes })
 }
 
-fn export(error: parquet::errors::ParquetError) -> ScaleError {
-    ScaleError::Export(ExportError::from(error))
+/// Returns a converter of errors in writing a file.
+fn written(path: &Path) -> impl Fn(ParquetError) -> ScaleError {
+    move |error| match ExportError::from(error) {
+        ExportError::Io(error) => ScaleError::lake(path)(error),
+        error => ScaleError::Export(error),
+    }
 }
 
 fn columns(schema: &Schema) -> Vec<(String, String)> {

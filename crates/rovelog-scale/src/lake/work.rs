@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::member::Pack;
 use super::pack::{Packed, write};
 use crate::ScaleError;
+use crate::error::Blame;
 
 /// Has a task done elsewhere, and returns what [`Worker::answer`] returned there, or why there is
 /// no answer.
@@ -55,13 +56,19 @@ struct Task {
 enum Answer {
     Done(Packed),
     Refused(String),
+    Unread(String),
+    Unwritten(String),
 }
 
 /// Why a worker has made nothing of a pack.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// It said so: a log cannot be read to its end.
+    /// It said so: a log is such that it cannot be read to its end.
     Refused(String),
+    /// It said so: a log cannot be read now.
+    Unread(String),
+    /// It could not write, or could not even be started: no log can be added.
+    Stopped(String),
     /// It ended without a word.
     Ended(String),
 }
@@ -101,7 +108,12 @@ impl Worker {
             Err(error) => {
                 // What is left here is removed with the folder of the task.
                 let _ = fs::remove_dir_all(&staging);
-                Answer::Refused(error.to_string())
+                let why = error.to_string();
+                match error.blame() {
+                    Blame::Log => Answer::Refused(why),
+                    Blame::Source => Answer::Unread(why),
+                    Blame::Lake => Answer::Unwritten(why),
+                }
             }
         };
         serde_json::to_string(&answer).map_err(json)
@@ -118,6 +130,8 @@ impl Worker {
         match serde_json::from_str(&answer) {
             Ok(Answer::Done(packed)) => Ok(packed),
             Ok(Answer::Refused(why)) => Err(Failure::Refused(why)),
+            Ok(Answer::Unread(why)) => Err(Failure::Unread(why)),
+            Ok(Answer::Unwritten(why)) => Err(Failure::Stopped(why)),
             Err(_) => Err(Failure::Ended(why)),
         }
     }
@@ -131,7 +145,7 @@ fn in_process(program: &Path, arguments: &[String], task: &str) -> Result<(Strin
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|error| ended(&format!("{}: {error}", program.display())))?;
+        .map_err(|error| Failure::Stopped(format!("{}: {error}", program.display())))?;
     let mut input = process.stdin.take();
     if let Some(input) = &mut input {
         // A process that has ended already says why by its status.

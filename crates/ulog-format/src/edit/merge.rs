@@ -276,7 +276,7 @@ impl<'a, W: Write> Merge<'a, W> {
 
     fn subscriptions(&mut self) -> Result<(), UlogError> {
         let merged = std::mem::take(&mut self.topics.merged);
-        for (msg_id, topic) in (0..).zip(&merged) {
+        for (msg_id, topic) in (0..=u16::MAX).zip(&merged) {
             if !topic.defined {
                 // It has no rows, and without any format a reader would not even take it for a subscription.
                 self.left_out.push(format!("subscription {}: its format is not defined", topic.type_name));

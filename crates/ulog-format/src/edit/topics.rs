@@ -26,8 +26,6 @@ pub(super) struct MergedTopic {
     pub(super) multi_id: u8,
     /// Whether any log defines its format.
     pub(super) defined: bool,
-    /// 1 for the second series of the same name and instance in one log.
-    repeat: usize,
     /// When its rows are, for each log that has some.
     times: Vec<(usize, RangeInclusive<i64>)>,
 }
@@ -45,6 +43,8 @@ pub(super) fn plan_topics(logs: &[&UlogReader], shifts: &[u64], align: Align) ->
         let ids = log.definitions().subscriptions().iter().map(|subscription| subscription.multi_id);
         taken.extend(log.topics().iter().zip(ids).map(|(topic, id)| (topic.type_name.as_str(), id)));
     }
+    // By name, instance, and 1 for the second series of both in one log.
+    let mut places: HashMap<(&str, u8, usize), usize> = HashMap::new();
     for (number, (log, shift)) in logs.iter().zip(shifts).enumerate() {
         let shift = i64::try_from(*shift).unwrap_or(i64::MAX).saturating_mul(1000);
         let mut repeats: HashMap<(&str, u8), usize> = HashMap::new();
@@ -60,12 +60,8 @@ pub(super) fn plan_topics(logs: &[&UlogReader], shifts: &[u64], align: Align) ->
                     one_recording(number, *other) || times.end() < span.start() || span.end() < times.start()
                 })
             };
-            let same = |merged: &&mut MergedTopic| {
-                merged.type_name == type_name && merged.multi_id == multi_id && merged.repeat == *repeat
-            };
-            let found = plan.merged.iter_mut().enumerate().find(|(_, merged)| same(merged));
-            let place = match found {
-                Some((place, merged)) if fits(merged) => place,
+            let place = match places.get(&(type_name, multi_id, *repeat)).copied() {
+                Some(place) if fits(&plan.merged[place]) => place,
                 other => {
                     let renamed = other.is_some();
                     let multi_id = if renamed {
@@ -78,10 +74,10 @@ pub(super) fn plan_topics(logs: &[&UlogReader], shifts: &[u64], align: Align) ->
                         let to = format!("{type_name}/{multi_id}");
                         plan.renamed.push((number, topic.name.clone(), to));
                     }
-                    let type_name = type_name.to_owned();
                     let repeat = if renamed { 0 } else { *repeat };
-                    let times = Vec::new();
-                    plan.merged.push(MergedTopic { type_name, multi_id, defined: false, repeat, times });
+                    places.insert((type_name, multi_id, repeat), plan.merged.len());
+                    let (type_name, times) = (type_name.to_owned(), Vec::new());
+                    plan.merged.push(MergedTopic { type_name, multi_id, defined: false, times });
                     plan.merged.len() - 1
                 }
             };

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rovelog::core::parallel::Jobs;
 use rovelog::{AnyLog, Schema, Topic, Value};
+use rovelog_export::Loss;
 use serde::Serialize;
 
 use self::row::Row;
@@ -152,6 +153,9 @@ struct Document {
     /// Of the signals that both logs have; absent unless asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     statistics: Option<Vec<Pair>>,
+    /// Records that the statistics leave out.
+    #[serde(skip)]
+    losses: Vec<Loss>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -180,6 +184,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     let lost = context.notices.loss(&log_a.info().lost, &a.path);
     let lost = lost.max(context.notices.loss(&log_b.info().lost, &b.path));
+    let lost = lost.max(context.notices.losses(&document.losses));
     Ok(if different && args.exit_code { Status::Failed } else { lost })
 }
 
@@ -267,13 +272,14 @@ impl Document {
         let formats = formats(&topics_a, &topics_b);
         let params = params(a, b, ignored.calibration);
         let different = !(topics.is_empty() && formats.is_empty() && params.is_empty());
-        let statistics = if stats || !chosen.fields.is_empty() {
-            Some(statistics::pairs((Path::new(name_a), a), (Path::new(name_b), b), chosen)?)
+        let (statistics, losses) = if stats || !chosen.fields.is_empty() {
+            let (pairs, losses) = statistics::pairs((Path::new(name_a), a), (Path::new(name_b), b), chosen)?;
+            (Some(pairs), losses)
         } else {
-            None
+            (None, Vec::new())
         };
         let (a, b) = (name_a.to_owned(), name_b.to_owned());
-        Ok(Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params, statistics })
+        Ok(Self { schema: "rovelog.diff/1", a, b, different, topics, formats, params, statistics, losses })
     }
 
     /// Returns all differences and statistics as rows.

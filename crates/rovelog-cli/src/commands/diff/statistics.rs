@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rovelog::AnyLog;
 use rovelog::core::parallel::Jobs;
+use rovelog_export::Loss;
 use rovelog_export::statistics::{Number, short};
 use serde::Serialize;
 
@@ -53,14 +54,15 @@ pub(super) struct Chosen<'a> {
 }
 
 /// Returns the statistics of the selected signals that both logs have, in the order of the first.
-/// Each log comes with its path.
+/// Each log comes with its path. Second, the records that are left out.
 pub(super) fn pairs(
     (path_a, a): (&Path, &AnyLog),
     (path_b, b): (&Path, &AnyLog),
     chosen: &Chosen<'_>,
-) -> Result<Vec<Pair>, Failure> {
-    let a = lines(a, chosen).map_err(|failure| failure.at(path_a))?;
-    let b = lines(b, chosen).map_err(|failure| failure.at(path_b))?;
+) -> Result<(Vec<Pair>, Vec<Loss>), Failure> {
+    let mut losses = Vec::new();
+    let a = lines(a, chosen, &mut losses).map_err(|failure| failure.at(path_a))?;
+    let b = lines(b, chosen, &mut losses).map_err(|failure| failure.at(path_b))?;
     let key = |line: &Line| (line.topic.clone(), line.field.clone());
     let mut b: HashMap<_, _> = b.into_iter().map(|line| (key(&line), line)).collect();
     let common = a.into_iter().filter_map(|a| b.remove(&key(&a)).map(|b| (a, b)));
@@ -71,15 +73,16 @@ pub(super) fn pairs(
         a: a.into(),
         b: b.into(),
     });
-    Ok(pairs.collect())
+    Ok((pairs.collect(), losses))
 }
 
 /// Returns the statistics of the selected signals of a log: fields, then what is derived of them.
-fn lines(log: &AnyLog, chosen: &Chosen<'_>) -> Result<Vec<Line>, Failure> {
+fn lines(log: &AnyLog, chosen: &Chosen<'_>, losses: &mut Vec<Loss>) -> Result<Vec<Line>, Failure> {
     let (fields, window) = (chosen.fields, Window::default());
     let topics: Vec<_> = log.topics().iter().filter(|topic| chosen.topics.keeps(topic)).collect();
     let read: Vec<_> = topics.iter().copied().filter(|topic| fields.keep(topic).is_some()).collect();
-    let mut section = section(&**log, &read, window, (chosen.jobs, chosen.progress))?;
+    let (mut section, lost) = section(&**log, &read, window, (chosen.jobs, chosen.progress))?;
+    losses.extend(lost);
     let derived = derived_lines(fields, &section, &**log, &topics, window)?;
     section.fields.retain(|line| fields.keeps(&line.topic, &line.field));
     section.fields.extend(derived);

@@ -1,8 +1,10 @@
 //! When conditions hold: `rovelog events FILE 'battery_status.voltage_v < 3.4 for 2s'`.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use rovelog::{AnyLog, Select, Timestamp};
+use rovelog_export::Loss;
 use rovelog_export::signal::{Condition, Event, Signals};
 use rovelog_export::statistics::short;
 use serde::Serialize;
@@ -82,8 +84,10 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
         // Of several topics, values from before the window count.
         let log = input.open(context)?;
         let found = one(args, (&log, input), (conditions, several), context, &mut sink);
-        total += found.map_err(|failure| failure.at(&input.path))?;
-        Ok(context.notices.loss(&log.info().lost, &input.path))
+        let (events, losses) = found.map_err(|failure| failure.at(&input.path))?;
+        total += events;
+        let lost = context.notices.losses(&losses);
+        Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
     };
     let status = match &inputs[..] {
         // A condition that cannot be read is a bad argument, not a bad log.
@@ -107,19 +111,19 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
 const CSV: [&str; 11] =
     ["file", "condition", "time", "t_ns", "end_ns", "duration_ns", "rows", "min", "max", "from", "to"];
 
-/// Writes the events of one log. Returns their number.
+/// Writes the events of one log. Returns their number, and the records that are left out.
 fn one(
     args: &Args,
     (log, input): (&AnyLog, &Input),
     (conditions, several): (&[&str], bool),
     context: &Context,
     sink: &mut Sink,
-) -> Result<u64, Failure> {
+) -> Result<(u64, Vec<Loss>), Failure> {
     let times = context.times(log.info())?;
     let window = args.window.resolve(&times, span(&**log))?;
     let select = Select::all().between(window.start, window.end);
     let signals = Signals::new(&**log);
-    let (mut total, mut documents) = (0, Vec::new());
+    let (mut total, mut documents, mut topics) = (0, Vec::new(), BTreeSet::new());
     for text in conditions {
         let condition = Condition::new(&signals, text).map_err(|error| {
             // Another log may have the signal.
@@ -138,13 +142,15 @@ fn one(
             return Err(failure);
         }
         read.map_err(Failure::from)?;
+        topics.extend(condition.topics().into_iter().map(str::to_owned));
         let unit = condition.unit().map(str::to_owned);
         documents.push(Found { condition: condition.as_str().to_owned(), unit, events });
     }
     if let Sink::Json(_, all) = sink {
         all.push(Document { schema: "rovelog.conditions/1", file: input.name(), conditions: documents });
     }
-    Ok(total)
+    let read = Select::topics(topics).between(window.start, window.end);
+    Ok((total, Loss::of_columns(&**log, &read)))
 }
 
 /// What a line says in addition to the event.

@@ -325,7 +325,7 @@ pub(super) fn decodable<'t>(
         match log.own(topic).and_then(|topic| topic.columns(&Select::all())) {
             Ok(_) => good.push(topic),
             Err(error) => {
-                losses.push(Loss::undecodable(topic));
+                losses.push(Loss::undecodable(topic, topic.count));
                 why.get_or_insert(error);
             }
         }

@@ -14,7 +14,7 @@ pub(crate) use self::args::Args;
 use self::args::{Target, by_name, fitting, kind_of, target};
 use self::job::{Done, FileDoc, Job};
 use crate::context::{Context, Format};
-use crate::failure::{Failure, Outcome, Status};
+use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 use crate::need::Need;
 use crate::outputs::{Outputs, is_many};
@@ -127,15 +127,9 @@ fn one(
         Kind::Mcap => job.mcap(target, &topics)?,
         Kind::Bag2 => job.bag2(target, &topics)?,
     };
-    for loss in &done.losses {
-        let column = if loss.column.is_empty() { String::new() } else { format!(", field {}", loss.column) };
-        context
-            .notices
-            .warn("fields or records not exported", &format!("{}{column}: {}", loss.topic, loss.why));
-    }
+    let lost = context.notices.losses(&done.losses);
     done.notes.iter().for_each(|line| context.note(line));
     report(&job, kind, target, format, &done)?;
-    let lost = if done.losses.is_empty() { Status::Done } else { Status::Lost };
     Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 

@@ -110,11 +110,13 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         timing(&report, input, format, context)?;
         return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
-    let mut power;
+    let (mut power, mut losses) = (None, Vec::new());
     let sections: Sections<'_> = match &log {
         AnyLog::Rld(reader) => {
-            power = power::Power::new(reader, &args.power, window, context.times(log.info())?, context)?;
-            power.sections(&args.power)?
+            let times = context.times(log.info())?;
+            power
+                .insert(power::Power::new(reader, &args.power, window, times, context)?)
+                .sections(&args.power)?
         }
         other if args.power.is_asked() => {
             let what = format!("{} logs have no charge and energy", other.format().name);
@@ -122,7 +124,9 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         }
         other => {
             let means = (context.jobs(), &context.progress);
-            Box::new(std::iter::once(records::section(&**other, &topics, window, means)?))
+            let section;
+            (section, losses) = records::section(&**other, &topics, window, means)?;
+            Box::new(std::iter::once(section))
         }
     };
     // All sections have the same fields.
@@ -158,7 +162,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         Format::Csv => csv(out, sections)?,
         _ => text(out, &report, sections)?,
     }
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    let lost = context.notices.losses(&losses);
+    Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 
 fn ndjson(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {

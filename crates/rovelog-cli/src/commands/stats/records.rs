@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use rovelog::core::parallel::Jobs;
 use rovelog::{LogReader, Select, Topic};
+use rovelog_export::Loss;
 use rovelog_export::statistics::statistics;
 
 use super::section::{Line, Section};
@@ -12,17 +13,18 @@ use crate::progress::Progress;
 use crate::when::Window;
 
 /// Returns statistics of the log or a window of it, for every number of these topics, in the order
-/// of topics and fields.
+/// of topics and fields; and the records that are left out.
 pub(in crate::commands) fn section(
     log: &dyn LogReader,
     topics: &[&Topic],
     window: Window,
     (jobs, progress): (Jobs, &Progress),
-) -> Result<Section, Failure> {
+) -> Result<(Section, Vec<Loss>), Failure> {
     progress.start(Some(log.info().size));
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    let fields = statistics(log, &select, jobs, &|offset| progress.at(offset))?;
+    let mut losses = Vec::new();
+    let fields = statistics(log, &select, jobs, &|offset| progress.at(offset), &mut losses)?;
     let mut lines = Vec::new();
     for (topic, fields) in log.topics().iter().zip(&fields) {
         let schema = topic.schema.iter().flat_map(|schema| &schema.fields);
@@ -49,5 +51,5 @@ pub(in crate::commands) fn section(
             });
         }
     }
-    Ok(Section { fields: lines, ..Section::default() })
+    Ok((Section { fields: lines, ..Section::default() }, losses))
 }

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteError, WriteOptions};
 
 use crate::context::{Context, Format};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArgs};
 use crate::outfile::{OutArgs, OutFile};
 use crate::outputs::Outputs;
@@ -137,7 +137,15 @@ fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context:
         }
         (Target::Table(format), _) => table::write(&track, format, &times, input, context)?,
     }
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    let mut lost = Status::Done;
+    if tally.undecodable > 0 {
+        let records = count(tally.undecodable, "record");
+        context
+            .notices
+            .warn("records cannot be decoded", &format!("{records} with a position cannot be decoded"));
+        lost = Status::Lost;
+    }
+    Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
 }
 
 /// Returns the format that the name of a file tells.
@@ -215,6 +223,7 @@ fn left_out(tally: &Tally) -> String {
     let parts = [
         (tally.without_fix, "without a fix"),
         (tally.implausible, "without a position"),
+        (tally.undecodable, "not decodable"),
         (tally.untimed, "without a time"),
         (tally.close, "closer than 0.1 s"),
     ];
