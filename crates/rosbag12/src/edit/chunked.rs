@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rovelog_core::text::count;
 use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
 
-use super::recover::{LostMessage, named};
+use super::lost::{LostMessage, named};
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::reader::BagReader;

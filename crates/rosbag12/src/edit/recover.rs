@@ -8,12 +8,13 @@ use std::sync::Arc;
 use rovelog_core::{Detail, LogReader, Recovery, Value};
 
 use super::chunked;
+use super::lost::{LostMessage, named};
 use super::output::Output;
 use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::reader::BagReader;
 use crate::sections::IndexState;
-use crate::tables::{nanos, text_of};
+use crate::tables::nanos;
 use crate::version::Version;
 use crate::wire::{Header, IndexEntry, Record, RecordHead};
 
@@ -28,36 +29,6 @@ pub enum Part {
     Lost,
     /// The record that the file cuts, at its end.
     Tail,
-}
-
-/// A message that the index names and the bag no longer holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LostMessage {
-    /// The topic's name as it is in the bag, shared by the messages of the topic.
-    pub topic: Arc<[u8]>,
-    /// Its stamp, nanoseconds.
-    pub nanos: i64,
-    /// Where it stood.
-    pub offset: u64,
-}
-
-/// Lost messages that a report names, and bytes of the names of their topics; all are counted.
-const NAMED: usize = 1000;
-const NAMED_BYTES: usize = 1 << 20;
-
-/// Returns the first lost messages by name.
-pub(super) fn named(lost: &[LostMessage]) -> Value {
-    let mut left = NAMED_BYTES;
-    let first = lost.iter().take(NAMED).map_while(|message| {
-        left = left.checked_sub(message.topic.len())?;
-        Some(Value::record([
-            ("topic", Value::Text(text_of(&message.topic))),
-            ("t_ns", Value::Int(message.nanos, 64)),
-            ("offset", Value::UInt(message.offset, 64)),
-        ]))
-    });
-    Value::List(first.collect())
 }
 
 /// Writes the best valid bag that `bag` still holds. An intact bag is copied as it is, unless its
