@@ -481,7 +481,7 @@ fn product(
 /// Adds a product; its square would exceed 128 bits, and is not needed.
 fn add_product(sums: &mut Sums, product: i128) {
     sums.count += 1;
-    sums.sum = sums.sum.saturating_add(product);
+    sums.add(product);
     sums.min = sums.min.min(product);
     sums.max = sums.max.max(product);
 }
@@ -514,7 +514,7 @@ fn narrow_product(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
     let products = (i128::from(high) << 32) + i128::from(both);
     let sum = products + v * i128::from(of_amps) + a * i128::from(of_volts) + n * v * a;
     sums.count += volts.len() as u64;
-    sums.sum = sums.sum.saturating_add(sum * factor);
+    sums.add(sum * factor);
     // Only candidates for a new minimum or maximum are computed exactly.
     let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
     for (volt, amp) in volts.iter().zip(amps) {

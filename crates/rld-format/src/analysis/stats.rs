@@ -8,8 +8,7 @@ use crate::unit::Scale;
 pub struct Sums {
     /// Number of values.
     pub count: u64,
-    /// Sum of the values; the nearest limit of 128 bits on overflow, which takes products of values
-    /// of 64 bits.
+    /// Sum of the values; a limit of 128 bits on overflow, which takes products of values of 64 bits.
     pub sum: i128,
     /// Sum of the squares; `u128::MAX` on overflow.
     pub sum_sq: u128,
@@ -29,7 +28,7 @@ impl Sums {
     /// Adds the sums of other values.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
-        self.sum = self.sum.saturating_add(other.sum);
+        self.add(other.sum);
         self.sum_sq = self.sum_sq.saturating_add(other.sum_sq);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -50,19 +49,33 @@ impl Sums {
         }
     }
 
+    /// Adds to the sum. What has overflowed stays so.
+    pub(super) fn add(&mut self, value: i128) {
+        let is_limit = |sum: i128| sum == i128::MAX || sum == i128::MIN;
+        let sum = self.sum.checked_add(value).filter(|_| !is_limit(self.sum) && !is_limit(value));
+        self.sum = sum.unwrap_or(i128::MAX);
+    }
+
+    /// Returns the sum, if it has not overflowed.
+    fn exact_sum(&self) -> Option<i128> {
+        (i128::MIN + 1..i128::MAX).contains(&self.sum).then_some(self.sum)
+    }
+
     /// Adds one value.
     pub(super) fn push(&mut self, value: i128) {
         self.count += 1;
-        self.sum = self.sum.saturating_add(value);
+        self.add(value);
         let magnitude = value.unsigned_abs();
         self.sum_sq = self.sum_sq.saturating_add(magnitude.saturating_mul(magnitude));
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
 
-    /// Returns the mean in the unit of the scale; `None` without values.
+    /// Returns the mean in the unit of the scale; `None` without values, or if the sum has
+    /// overflowed.
     pub fn mean(&self, scale: Scale) -> Option<f64> {
-        (self.count > 0).then(|| scale.apply_wide(self.sum) / self.count as f64)
+        let sum = self.exact_sum().filter(|_| self.count > 0)?;
+        Some(scale.apply_wide(sum) / self.count as f64)
     }
 
     /// Returns the standard deviation over all values (population, not sample), in the unit of the
@@ -70,7 +83,7 @@ impl Sums {
     ///
     /// Computed from exact sums without cancellation: n * sum of squares - square of the sum.
     pub fn std(&self, scale: Scale) -> Option<f64> {
-        if self.count == 0 || self.sum_sq == u128::MAX {
+        if self.count == 0 || self.sum_sq == u128::MAX || self.exact_sum().is_none() {
             return None;
         }
         let n = u128::from(self.count);
@@ -98,9 +111,10 @@ impl Sums {
     }
 
     /// Returns the integral over time, each value held for a true period: coulombs of amperes,
-    /// joules of watts.
+    /// joules of watts. Not a number if the sum has overflowed.
     pub fn integral(&self, scale: Scale, rate: u16) -> f64 {
-        scale.apply_wide(self.sum) * (TRUE_SECOND as f64 / 1e9) / f64::from(rate.max(1))
+        let sum = self.exact_sum().map_or(f64::NAN, |sum| scale.apply_wide(sum));
+        sum * (TRUE_SECOND as f64 / 1e9) / f64::from(rate.max(1))
     }
 }
 
@@ -174,5 +188,13 @@ mod tests {
         assert!((sums.std(scale).unwrap() - (2.0f64 / 3.0).sqrt()).abs() < 1e-12);
         assert_eq!(sums.mean(scale), Some(1e15 + 2.0));
         assert_eq!(Sums::default().std(scale), None);
+        // A sum that has overflowed stays so, whatever is added.
+        let mut sums = Sums::default();
+        [i128::MAX - 1, 5, -7].into_iter().for_each(|value| sums.push(value));
+        assert_eq!((sums.count, sums.mean(scale), sums.std(scale)), (3, None, None));
+        assert!(sums.integral(scale, 1000).is_nan());
+        let mut merged = Sums::default();
+        merged.merge(&sums);
+        assert_eq!(merged.mean(scale), None);
     }
 }
