@@ -190,7 +190,9 @@ mod tests {
         assert_eq!(Sums::default().std(scale), None);
         // A sum that has overflowed stays so, whatever is added.
         let mut sums = Sums::default();
-        [i128::MAX - 1, 5, -7].into_iter().for_each(|value| sums.push(value));
+        for value in [i128::MAX - 1, 5, -7] {
+            sums.push(value);
+        }
         assert_eq!((sums.count, sums.mean(scale), sums.std(scale)), (3, None, None));
         assert!(sums.integral(scale, 1000).is_nan());
         let mut merged = Sums::default();
