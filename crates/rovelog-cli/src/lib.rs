@@ -53,7 +53,6 @@ pub use interpreter::runs_in;
 ///
 /// Help, version, bad arguments and shell completion end the process here.
 pub fn run(args: Vec<OsString>) -> u8 {
-    rovelog::install_sigbus_handler();
     rovelog::install_abort_handler();
     report_size_limits();
     commands::completion::answer(args::Cli::command);
@@ -62,6 +61,9 @@ pub fn run(args: Vec<OsString>) -> u8 {
         return code;
     }
     let cli = args::parse(args);
+    if !cli.command.outlives_its_logs() {
+        rovelog::install_sigbus_handler();
+    }
     let (progress, watcher) = progress::Progress::watch(cli.global.quiet);
     let mut context = context::Context::new(cli.global, progress);
     let outcome = context.declare().and_then(|()| commands::run(cli.command, &context));

@@ -210,6 +210,11 @@ impl FieldArgs {
         kept.contains(&true).then_some(Keep::Leaves(kept))
     }
 
+    /// Returns the first item that has signs of an expression.
+    pub(crate) fn expression(&self) -> Option<&str> {
+        self.items().map(|(text, _)| &**text).find(|text| text.contains(SIGNS))
+    }
+
     /// Returns whether all fields are selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty()
@@ -276,7 +281,7 @@ impl FieldArgs {
                     return Err(Failure::usage(format!("{text} uses several topics"))
                         .next("make one table of them: rovelog export FILE --on TOPIC --join TOPIC"));
                 }
-                Err(error) if text.contains(['(', '+', '-', ' ', '=']) => return Err(no_signal(error)),
+                Err(error) if text.contains(SIGNS) => return Err(no_signal(error)),
                 Err(_) => self.demand_of(names)?,
             }
         }
@@ -295,6 +300,9 @@ impl FieldArgs {
         self.fields.iter().flat_map(|list| &list.0)
     }
 }
+
+/// Signs of an expression.
+const SIGNS: [char; 5] = ['(', '+', '-', ' ', '='];
 
 /// Returns whether a pattern matches a field, with its topic or without.
 fn matches_field(pattern: &Pattern, topic: &str, name: &str) -> bool {

@@ -76,7 +76,7 @@ mod _core {
     #[pymodule_export]
     use crate::scale::{ScaleSchema, SplitRows, scale_divide, scale_find, scale_read, scale_schema};
     #[pymodule_export]
-    use crate::signal::{duration_ns, signal_events, signal_join, signal_values};
+    use crate::signal::{duration_ns, signal_events, signal_join, signal_values, utc_ns};
     #[pymodule_export]
     use crate::table::{Batches, Table};
     #[pymodule_export]

@@ -46,6 +46,12 @@ pub(crate) fn duration_ns(text: &str) -> Option<i64> {
     rovelog_export::duration(text).ok()
 }
 
+/// Returns the Unix nanoseconds of a time as in RFC 3339; `None` if the text is none.
+#[pyfunction]
+pub(crate) fn utc_ns(text: &str) -> Option<i64> {
+    chrono::DateTime::parse_from_rfc3339(text).ok()?.timestamp_nanos_opt()
+}
+
 /// Returns topics at these times, which ascend: native 64-bit integers, ns of the log's clock.
 #[pyfunction]
 pub(crate) fn signal_join(

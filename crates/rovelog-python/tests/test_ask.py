@@ -69,6 +69,17 @@ def test_the_start_of_a_log_without_utc_can_be_given() -> None:
         rl.open(path, utc_start="yesterday")
 
 
+def test_every_digit_of_a_time_counts() -> None:
+    path = CORPUS / "ulog/one-topic.ulg"
+    log = rl.open(path, utc_start="2026-05-20T14:01:05.123456789+02:00")
+    assert log.info.data_start_ns is not None and log.info.utc_offset_ns is not None
+    start = log.info.data_start_ns + log.info.utc_offset_ns
+    assert start == int(dt.datetime(2026, 5, 20, 12, 1, 5, tzinfo=dt.timezone.utc).timestamp()) * 10**9 + 123456789
+    topic = next(topic for topic in log.topics.values() if topic.count > 1)
+    kept = [topic.between(f"2026-05-20T12:01:05.{digits}Z", None).table().num_rows for digits in ("123456789", "12345679")]
+    assert kept[0] == topic.count == kept[1] + 1
+
+
 def test_one_bad_log_does_not_end_a_loop(tmp_path: pathlib.Path) -> None:
     good = CORPUS / "ulog/one-topic.ulg"
     for name in ("a.ulg", "c.ulg"):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import CORPUS, real_ulogs
+from conftest import CORPUS, real_file, real_ulogs
 
 pyulog = pytest.importorskip("pyulog", reason="SKIPPED: the original is not installed")
 
@@ -236,6 +236,20 @@ def test_what_is_written_reads_the_same_in_both(path: pathlib.Path, tmp_path: pa
         want = {name: values[order].tobytes() for name, values in data.data.items()}
         got = again.get_dataset(data.name, data.multi_id).data
         assert want == {name: values.tobytes() for name, values in got.items()}
+
+
+def test_a_log_may_be_written_onto_itself(tmp_path: pathlib.Path) -> None:
+    # One that is mapped: bytes of it are read while the new one is written.
+    path = tmp_path / "log.ulg"
+    path.write_bytes(real_file("ulog/sample_px4_events.ulg").read_bytes())
+    assert path.stat().st_size > 1 << 20
+    mine = ours.ULog(str(path))
+    mine.write_ulog(str(path))
+    assert not [found for found in differences(read(pyulog, path), read(ours, path)) if "file_corruption" not in found]
+    assert {data.name: len(data.data["timestamp"]) for data in ours.ULog(str(path)).data_list} == {
+        data.name: len(data.data["timestamp"]) for data in mine.data_list
+    }
+    assert [found.name for found in tmp_path.iterdir()] == ["log.ulg"]
 
 
 def test_a_file_object_is_read_and_closed(real: pathlib.Path) -> None:

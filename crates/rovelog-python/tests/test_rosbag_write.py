@@ -51,6 +51,25 @@ def unsorted(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(found, key=lambda row: (row[4].to_nsec(), *row[:4]))
 
 
+def test_what_is_lost_in_a_damaged_bag_is_said(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "damaged.bag"
+    definition = {"topic": "/a", "type": "std_msgs/UInt8", "md5sum": "7c8164229e7d2c17eb95e9231617fdee", "message_definition": "uint8 data"}
+    with Bag(path, "w", compression="bz2", chunk_threshold=500) as out:
+        for number in range(100):
+            message = ("std_msgs/UInt8", bytes([number]), definition["md5sum"], None)
+            out.write("/a", message, Time(number + 1, 0), raw=True, connection_header=definition)
+    bytes_ = bytearray(path.read_bytes())
+    bytes_[bytes_.find(b"BZh", len(bytes_) // 3) + 40] ^= 0xFF
+    path.write_bytes(bytes_)
+    with pytest.warns(rovelog.DataLossWarning, match="could not be read|missing"), Bag(path) as read:
+        assert 50 < len(list(read.read_messages())) < 100
+    run = [sys.executable, "-c", "from rovelog.compat.rosbag.rosbag_main import rosbagmain as main; import sys; main(sys.argv)"]
+    for arguments in (["compress", str(path)], ["filter", str(path), str(tmp_path / "out.bag"), "True"]):
+        done = subprocess.run([*run, *arguments], capture_output=True, text=True)
+        assert (done.returncode, done.stderr.startswith("warning: ")) == (3, True), done.stderr
+        path.write_bytes(bytes_)
+
+
 @pytest.mark.parametrize("options", [{}, {"compression": "bz2", "chunk_threshold": 4096}, {"version": 102}], ids=["v2", "bz2", "v1.2"])
 @pytest.mark.parametrize("path", sources())
 def test_copies_are_equal(path: pathlib.Path, options: dict[str, Any], tmp_path: pathlib.Path) -> None:

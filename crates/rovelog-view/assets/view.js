@@ -7,12 +7,15 @@
     by("problem").hidden = !error;
     by("problem").textContent = error ? String(error.message || error) : "";
   };
-  let start = null, log = null, over = null, lines = [], applied = null;
+  let start = null, log = null, over = null, lines = [], linesLeftOut = 0, applied = null;
+  // Counts what was asked for to be shown: an answer to an earlier request is not shown.
+  let asked = 0;
   const colours = () => prefersDark.matches ? start.dark : start.light;
   const utc = by("utc");
   const size = bytes => {
     let i = 0;
-    while (bytes >= 1000 && i < 4) { bytes /= 1000; i++; }
+    // A value that would be rounded up to 1000 gets the next unit.
+    while (bytes >= (i ? 999.5 : 1000) && i < 4) { bytes /= 1000; i++; }
     return `${i ? bytes.toPrecision(3) : bytes} ${["B", "kB", "MB", "GB", "TB"][i]}`;
   };
   const length = seconds => seconds === null || seconds === undefined ? "" : seconds < 120 ? `${+seconds.toPrecision(4)} s`
@@ -57,6 +60,7 @@
 
   // The command line for what is on the screen.
   const quote = text => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  const ENDINGS = { ulog: "ulg", rld: "rld", rosbag: "bag", vel: "vel" };
   const KINDS = ["plot", "cat", "export", "slice", "report"];
   const command = () => {
     if (!log) return "";
@@ -69,7 +73,7 @@
       plot: `${signals.map(([topic, field]) => " " + quote(`${topic}.${field}`)).join("") || " --all"}${window} -o ${quote(stem + ".html")}`,
       cat: `${each("--topics", topics)}${topics.length === 1 ? each("--fields", fields) : ""}${window} -f csv`,
       export: ` --to parquet${each("--topics", topics)}${window} -o ${quote(stem)}`,
-      slice: `${window} -o ${quote(stem + ".part." + log.path.split(".").pop())}`,
+      slice: `${window} -o ${quote(stem.replace(/\.(ulg|rld|bag|vel)$/i, "") + ".part." + ENDINGS[log.id])}`,
       report: ` -o ${quote(stem + ".html")}`,
     }[kind];
     const text = `rovelog ${kind} ${quote(log.path)}${end}`;
@@ -119,7 +123,8 @@
       row.append(cell, element("td", LEVELS[level] || ""), element("td", kind), element("td", text));
       return row;
     }));
-    by("lines-more").textContent = found.length > 500 ? `${found.length - 500} more: zoom in or search.` : found.length ? "" : "None in the shown range.";
+    const more = found.length > 500 ? `${found.length - 500} more: zoom in or search.` : found.length ? "" : "None in the shown range.";
+    by("lines-more").textContent = more + (linesLeftOut ? ` ${linesLeftOut} lines are left out.` : "");
   };
 
   const bandNames = () => {
@@ -132,11 +137,14 @@
       return made;
     }));
   };
+  let overlaid = 0;
   const numberOf = name => start.logs.findIndex(([known]) => known === name);
   const overlay = async (name, shift) => {
     over = null;
+    const request = ++overlaid, under = log;
     if (name) {
       const number = numberOf(name), other = await rovelogServer.json(`logs/${number}`);
+      if (request !== overlaid || log !== under) return;
       over = { number, name, shift: shift || 0, unix_ms: other.unix_ms };
     }
     by("overlay").value = name || "";
@@ -155,8 +163,9 @@
     by("title").textContent = state.log;
     by("facts").textContent = "Reading…";
     document.title = `${state.log} - Rovelog`;
-    plots.clear(); scene.clear(); lines = []; log = null; over = null;
-    const found = await rovelogServer.json(`logs/${number}`);
+    plots.clear(); scene.clear(); lines = []; linesLeftOut = 0; log = null; over = null;
+    const request = asked, found = await rovelogServer.json(`logs/${number}`);
+    if (request !== asked) return;
     log = { ...found, number };
     plots.set(state.range || [0, log.seconds]);
     utc.disabled = log.unix_ms === null;
@@ -168,14 +177,15 @@
     by("overlay").replaceChildren(element("option", "none", { value: "" }), ...others.map(name => element("option", name, { value: name })));
     by("overlay-label").hidden = !others.length;
     if (state.over && numberOf(state.over) >= 0) await overlay(state.over, Number(state.shift) || 0);
+    if (request !== asked) return;
     (state.plots.length ? state.plots : log.start).forEach(signals => plots.add(signals));
     rovelogServer.json(`logs/${number}/events`).then(({ lines: sent, left_out }) => {
-      if (!log || log.number !== number) return;
+      if (request !== asked) return;
       lines = sent;
+      linesLeftOut = left_out || 0;
       by("messages").hidden = !lines.length;
       plots.mark(lines);
       listMessages();
-      if (left_out) by("lines-more").textContent += ` ${left_out} lines are left out.`;
     }).catch(failed);
     scene.load(number).catch(failed);
   };
@@ -188,6 +198,7 @@
     const value = row => row[key] ?? "";
     const shown = rows.filter(row => !words || `${row.name} ${row.format || ""} ${row.state || ""}`.toLowerCase().includes(words))
       .sort((a, b) => sign * (typeof value(a) === "number" && typeof value(b) === "number" ? value(a) - value(b) : String(value(a)).localeCompare(String(value(b)), "en", { numeric: true })));
+    by("rows-more").textContent = shown.length > 2000 ? `${shown.length - 2000} more: search for a part of the name.` : "";
     by("rows").replaceChildren(...shown.slice(0, 2000).map(row => {
       const made = element("tr", null, row.error ? { class: "bad" } : {}), name = element("td");
       name.append(element("a", row.name, { href: `#log=${encodeURIComponent(row.name)}` }));
@@ -227,11 +238,12 @@
   const route = async () => {
     if (applied !== null && location.hash === applied) return;
     applied = location.hash;
+    const request = ++asked;
     failed(null);
     const state = parse(location.hash);
     if (!state.log && start.logs.length === 1) state.log = start.logs[0][0];
     by("all-logs").hidden = start.logs.length === 1 || !state.log;
-    try { await (state.log ? open(state) : folder()); } catch (error) { by("facts").textContent = ""; failed(error); }
+    try { await (state.log ? open(state) : folder()); } catch (error) { if (request === asked) { by("facts").textContent = ""; failed(error); } }
   };
 
   by("kind").replaceChildren(...KINDS.map(kind => element("option", kind, { value: kind })));

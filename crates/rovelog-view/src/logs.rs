@@ -1,5 +1,6 @@
 //! The logs of the page: a list that is made at the start, and those that are open.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -61,16 +62,18 @@ impl Logs {
         format: Option<String>,
     ) -> Result<Self, ViewError> {
         let mut files = rovelog_scale::find(sources)?;
-        let folders: Vec<PathBuf> = sources
-            .iter()
-            .map(|source| Path::new(source.as_ref()))
-            .filter(|path| path.is_dir())
-            .filter_map(|path| path.canonicalize().ok())
-            .collect();
-        if folders.len() == sources.len() {
+        let (folders, others): (Vec<&str>, Vec<&str>) =
+            sources.iter().map(AsRef::as_ref).partition(|source| Path::new(source).is_dir());
+        if !folders.is_empty() {
+            // Links that lead out of a folder are left out, unless what they name is named too.
+            let named = if others.is_empty() { Vec::new() } else { rovelog_scale::find(&others)? };
+            let named: HashSet<&str> = named.iter().map(|file| &*file.uri).collect();
+            let folders: Vec<PathBuf> =
+                folders.iter().filter_map(|folder| Path::new(folder).canonicalize().ok()).collect();
             files.retain(|file| {
                 let path = Path::new(&file.uri).canonicalize();
-                path.is_ok_and(|path| folders.iter().any(|folder| path.starts_with(folder)))
+                let is_inside = |path: PathBuf| folders.iter().any(|folder| path.starts_with(folder));
+                named.contains(&*file.uri) || path.is_ok_and(is_inside)
             });
         }
         let common = common(&files);

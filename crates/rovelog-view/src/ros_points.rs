@@ -6,8 +6,11 @@ fn number(value: &Value, name: &str) -> f64 {
     value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
 
-/// Returns the points of a `sensor_msgs/LaserScan`: X, Y, Z in metres, and intensities.
-pub(crate) fn scan(value: &Value) -> Vec<[f64; 4]> {
+/// Points, and of how many each is one.
+pub(crate) type Thinned = (Vec<[f64; 4]>, usize);
+
+/// Returns at most `most` points of a `sensor_msgs/LaserScan`: X, Y, Z in metres, and intensities.
+pub(crate) fn scan(value: &Value, most: usize) -> Thinned {
     let list = |name: &str| match value.get(name) {
         Some(Value::List(list)) => &list[..],
         _ => &[],
@@ -21,14 +24,17 @@ pub(crate) fn scan(value: &Value) -> Vec<[f64; 4]> {
         let intensity = bright.get(i).and_then(Value::as_f64).unwrap_or(0.0);
         Some([range * angle.cos(), range * angle.sin(), 0.0, intensity])
     };
-    list("ranges").iter().enumerate().filter_map(point).collect()
+    let ranges = list("ranges");
+    let every = ranges.len().div_ceil(most).max(1);
+    (ranges.iter().enumerate().step_by(every).filter_map(point).collect(), every)
 }
 
-/// Returns the points of a `sensor_msgs/PointCloud2`: X, Y, Z in metres, and intensities.
-pub(crate) fn cloud(value: &Value) -> Vec<[f64; 4]> {
+/// Returns at most `most` points of a `sensor_msgs/PointCloud2`: X, Y, Z in metres, and intensities.
+/// A message can claim a point for each of its bytes.
+pub(crate) fn cloud(value: &Value, most: usize) -> Thinned {
     let (Some(Value::Bytes(data)), Some(Value::List(fields))) = (value.get("data"), value.get("fields"))
     else {
-        return Vec::new();
+        return (Vec::new(), 1);
     };
     let big = matches!(value.get("is_bigendian"), Some(Value::Bool(true) | Value::UInt(1.., _)));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; NaN is 0")]
@@ -37,7 +43,7 @@ pub(crate) fn cloud(value: &Value) -> Vec<[f64; 4]> {
         let found = fields.iter().find(|field| field.get("name").and_then(Value::as_str) == Some(name))?;
         Some((whole(number(found, "offset")), whole(number(found, "datatype"))))
     };
-    let (Some(x), Some(y), Some(z)) = (field("x"), field("y"), field("z")) else { return Vec::new() };
+    let (Some(x), Some(y), Some(z)) = (field("x"), field("y"), field("z")) else { return (Vec::new(), 1) };
     let step = whole(number(value, "point_step")).max(1);
     let read = |point: &[u8], (offset, kind): (usize, usize)| {
         point.get(offset..).and_then(|bytes| point_field(bytes, kind, big)).unwrap_or(f64::NAN)
@@ -47,7 +53,8 @@ pub(crate) fn cloud(value: &Value) -> Vec<[f64; 4]> {
         let intensity = bright.map_or(0.0, |field| read(point, field));
         [read(point, x), read(point, y), read(point, z), intensity]
     };
-    data.chunks_exact(step).map(point).collect()
+    let every = (data.len() / step).div_ceil(most).max(1);
+    (data.chunks_exact(step).step_by(every).map(point).collect(), every)
 }
 
 /// Returns the number at the start of `bytes`, of a type of `sensor_msgs/PointField`; `None` if the
@@ -110,11 +117,26 @@ mod tests {
         for (kind, bytes) in numbers {
             let turned: Vec<u8> = bytes.iter().rev().copied().collect();
             for (bytes, big) in [(bytes, false), (&turned[..], true)] {
-                assert_eq!(cloud(&cloud_of(kind, bytes, big)), [[3.0; 4]], "{kind} {big}");
+                assert_eq!(cloud(&cloud_of(kind, bytes, big), 1), (vec![[3.0; 4]], 1), "{kind} {big}");
             }
         }
         // Of an unknown type, and beyond the end of the point, there is no number.
-        assert!(cloud(&cloud_of(9, &[0; 4], false))[0].iter().all(|number| number.is_nan()));
+        assert!(cloud(&cloud_of(9, &[0; 4], false), 1).0[0].iter().all(|number| number.is_nan()));
         assert_eq!(point_field(&[0; 3], 7, false), None);
+    }
+
+    #[test]
+    fn of_many_points_each_one_of_some_is_read() {
+        let Value::Struct(mut fields) = cloud_of(2, &[3], false) else { panic!("a record") };
+        for (name, value) in &mut fields {
+            if &**name == "data" {
+                *value = Value::Bytes(vec![3; 4 * 1000]);
+            }
+        }
+        let value = Value::Struct(fields);
+        for (most, points, every) in [(1000, 1000, 1), (999, 500, 2), (10, 10, 100), (1, 1, 1000)] {
+            let (found, of) = cloud(&value, most);
+            assert_eq!((found.len(), of), (points, every));
+        }
     }
 }

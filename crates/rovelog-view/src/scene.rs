@@ -120,14 +120,14 @@ fn record<'a>(opened: &'a Opened, topic: &str, seconds: f64) -> Result<Record<'a
 /// Returns the points of a topic at a time: X ahead, Y left, Z up, and intensities, in metres.
 pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8>, String> {
     let record = record(opened, topic, seconds)?;
-    let mut points: Vec<[f64; 4]> = match (&opened.log, content(&opened.log, record.topic)) {
-        (AnyLog::Vel(reader), Some(Content::Cloud)) => vel_points(reader, &record)?,
+    let (mut points, thinned) = match (&opened.log, content(&opened.log, record.topic)) {
+        (AnyLog::Vel(reader), Some(Content::Cloud)) => (vel_points(reader, &record)?, 1),
         (_, Some(Content::Cloud)) => {
             let value = record.value().map_err(|error| error.to_string())?;
             if record.topic.type_name.ends_with("PointCloud2") {
-                ros_points::cloud(&value)
+                ros_points::cloud(&value, MOST_POINTS)
             } else {
-                ros_points::scan(&value)
+                ros_points::scan(&value, MOST_POINTS)
             }
         }
         _ => return Err(format!("{topic} has no points")),
@@ -138,7 +138,7 @@ pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8
     let columns: Vec<Vec<f64>> =
         (0..4).map(|axis| points.iter().map(|point| point[axis]).collect()).collect();
     let time = record.time.map(|time| opened.seconds(time.nanos));
-    let header = json!({ "points": points.len(), "every": every, "time": time });
+    let header = json!({ "points": points.len(), "every": thinned * every, "time": time });
     opened.checked(packed(&header, columns.iter().map(Vec::as_slice)))
 }
 

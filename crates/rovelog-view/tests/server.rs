@@ -102,6 +102,15 @@ fn only_the_logs_that_were_found_can_be_read() {
     assert_eq!(listed["logs"][0][0], "a.ulg");
     assert_eq!(server.get("logs/0").0, 200);
     assert_eq!(server.get("logs/1").0, 422);
+    // The same next to a log that is named itself, as the one that the link leads to may be.
+    let other = folder.path().join("b.ulg");
+    std::fs::copy(corpus("ulog/utc-gps-int32.ulg"), &other).unwrap();
+    for named in [&other, &outside] {
+        let server = start(&[inside.to_str().unwrap(), named.to_str().unwrap()]);
+        let listed: serde_json::Value = serde_json::from_slice(body(&server.get("logs").1)).unwrap();
+        assert_eq!(listed["logs"].as_array().unwrap().len(), 2, "{listed}");
+        assert!(!listed.to_string().contains("link.ulg"), "{listed}");
+    }
     for path in
         ["logs/-1", "logs/../../secret.ulg", "logs/0/..%2f..%2fsecret.ulg", "secret.ulg", "%2e%2e/secret.ulg"]
     {

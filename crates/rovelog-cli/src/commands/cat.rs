@@ -104,6 +104,9 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
     if !args.last_before.is_empty() {
         return Err(Failure::usage("--latched needs a file: a pipe cannot be read twice"));
     }
+    if let Some(text) = args.fields.expression() {
+        return Err(Failure::usage(format!("{text} needs a file: it is computed of a whole topic")));
+    }
     let mut stream = input.stream(context)?;
     // The header and the first record must do: the UTC of a log may only be known at its end, as
     // the end itself is.

@@ -88,6 +88,14 @@ pub(crate) enum Command {
     Completion(completion::Args),
 }
 
+impl Command {
+    /// Returns whether a log that is shortened while it is read fails alone: there are others, and
+    /// what reads them finds the change.
+    pub(crate) fn outlives_its_logs(&self) -> bool {
+        matches!(self, Self::View(_) | Self::Ingest(_))
+    }
+}
+
 /// Runs `command`.
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {

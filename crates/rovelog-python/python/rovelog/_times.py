@@ -74,6 +74,9 @@ def resolve(moment: Moment | None, info: Info) -> int | None:
         return nanos
     if text.isdigit():
         return int(text)
+    utc = _core.utc_ns(text)
+    if utc is not None:
+        return utc - _utc_offset(info)
     try:
         return _from_utc(dt.datetime.fromisoformat(text.replace("Z", "+00:00")), info)
     except ValueError as error:
@@ -86,6 +89,9 @@ def resolve(moment: Moment | None, info: Info) -> int | None:
 def unix_ns(moment: int | str | dt.datetime) -> int:
     """Unix ns of a time in UTC: ns, RFC 3339, or a datetime with a zone."""
     if isinstance(moment, str):
+        utc = _core.utc_ns(moment.strip())
+        if utc is not None:
+            return utc
         try:
             moment = dt.datetime.fromisoformat(moment.strip().replace("Z", "+00:00"))
         except ValueError as error:
@@ -108,10 +114,14 @@ def _end(nanos: int | None, which: str) -> int:
 def _from_utc(moment: dt.datetime, info: Info) -> int:
     if moment.tzinfo is None:
         raise ValueError(f"{moment} has no time zone: add tzinfo=timezone.utc")
+    return of_timedelta(moment - EPOCH) - _utc_offset(info)
+
+
+def _utc_offset(info: Info) -> int:
     if info.utc_offset_ns is None:
         raise NoUtcError(
             "this log does not tell the offset of its clock to UTC",
             format=info.format,
             next="name times of the log's own clock, or from its start: +10s",
         )
-    return of_timedelta(moment - EPOCH) - info.utc_offset_ns
+    return info.utc_offset_ns

@@ -11,6 +11,7 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
+from rovelog import _files
 from rovelog.compat.pyulog import _messages, _write
 from rovelog.compat.pyulog._messages import TYPES
 from rovelog.compat.pyulog._source import READ, Series, Source
@@ -255,12 +256,20 @@ class ULog:
         return f"v{version[0]}.{version[1]}.{version[2]}{kind}"
 
     def write_ulog(self, log_file: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Writes the log with the data as it is now."""
-        if isinstance(log_file, (str, os.PathLike)):
-            with open(log_file, "wb") as out:
+        """Writes the log with the data as it is now. A file that exists is replaced when the new one is whole, so that it
+        may be the log that was opened."""
+
+        def write(path: str) -> dict[str, Any]:
+            with open(path, "wb") as out:
                 _write.write(self, out)
-        else:
+            return {}
+
+        if not isinstance(log_file, (str, os.PathLike)):
             _write.write(self, log_file)
+        elif os.path.exists(log_file) and not os.path.isfile(log_file):
+            write(os.fspath(log_file))
+        else:
+            _files.whole(log_file, (), True, write)
 
     def __eq__(self, other: object) -> bool:
         """Whether the other log has all attributes of this one, with the same values."""

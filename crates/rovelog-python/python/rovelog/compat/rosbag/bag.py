@@ -16,7 +16,7 @@ from typing import IO, Any
 from rovelog import _core, _source
 from rovelog._bag import BagExtras
 from rovelog._core import Duration, Time
-from rovelog._errors import NotALogError, UnreadableError, UnsupportedError
+from rovelog._errors import NotALogError, UnreadableError, UnsupportedError, warn
 from rovelog._source import SCHEME, Source
 from rovelog._types import BagConnection
 from rovelog.compat.rosbag import _index, _info, _messages, _records, _write
@@ -221,6 +221,8 @@ class Bag:
             raise ROSBagFormatException(str(error)) from error
         if reader.info()["format"] != "rosbag":
             raise ROSBagFormatException(f"This does not appear to be a bag file: {reader.path}")
+        if self._mode == "r" and (loss := reader.info()["loss"]) is not None:
+            warn(f"{loss}: {reader.path} (rovelog check names the places)")
         self._open_reader = reader
         return reader
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
+from rovelog._errors import DataLossWarning
 from rovelog.compat.rosbag._errors import ROSBagException, ROSBagUnindexedException
 from rovelog.compat.rosbag._index import Compression
 from rovelog.compat.rosbag.bag import Bag
@@ -68,6 +72,19 @@ def _reindex(args: argparse.Namespace) -> None:
     _in_place(args, "orig", work)
 
 
+@contextlib.contextmanager
+def _losses_told() -> Iterator[None]:
+    """Prints what is lost in the bags that are read, and ends with exit code 3 if anything is."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataLossWarning)
+        yield
+    losses = [warning.message for warning in caught if issubclass(warning.category, DataLossWarning)]
+    for loss in losses:
+        print(f"warning: {loss}", file=sys.stderr)
+    if losses:
+        sys.exit(3)
+
+
 def _copy(compression: str, original: str, name: str) -> None:
     with Bag(original) as bag, Bag(name, "w", compression=compression) as out:
         for topic, message, time, header in bag.read_messages(raw=True, return_connection_header=True):
@@ -113,7 +130,8 @@ def rosbagmain(argv: list[str] | None = None) -> None:
         command.set_defaults(run=run)
     # The original gets the whole command line.
     args = parser.parse_args(None if argv is None else argv[1:])
-    args.run(args)
+    with _losses_told():
+        args.run(args)
 
 
 if __name__ == "__main__":
