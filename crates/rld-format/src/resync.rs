@@ -193,15 +193,15 @@ impl Follower {
         let Some(times) = times else { return self.last(window) };
         let own = window.view::<BlockTimes>(self.at)?.filter(|times| is_plausible(times));
         let own = own.map(|times| Known { at: self.at, number, times: *times });
-        // Valid times that do not continue those before are those of a block behind a gap or of a clock
-        // that was set, unless times that do continue are found elsewhere.
+        // Whether valid times continue those before does not decide: a recovered log has other blocks
+        // before them, and must be read alike. Only if they do, later times are compared with them.
         if is_plausible(times) {
             let there = Known { at: next, number: number + 1, times: *times };
             let continues = |block: &Known| blocks_between(&block.times, times, period).is_some();
             if self.known.is_none() || own.iter().chain(&self.known).any(continues) {
                 self.know(there);
-                return Ok(None);
             }
+            return Ok(None);
         }
         let Some(resumed) = self.search(window, own, period)? else { return Ok(None) };
         // Of a recovered log whose second block does not follow the first, the rows may be read with an

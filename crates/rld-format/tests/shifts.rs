@@ -278,31 +278,6 @@ fn bytes_lost_among_rows_of_zeros_cost_their_block() {
     }
 }
 
-/// Rows of idle channels with a pulse can look like valid block times, which do not continue those
-/// before; those of the next block do.
-#[test]
-fn rows_that_look_like_block_times_do_not_hide_those_of_the_next_block() {
-    let channels = ["DI1", "DI2"].map(ChannelSpec::bit).into_iter().collect();
-    let spec = LogSpec { block_rows: 400, channels, ..LogSpec::new(1000) };
-    let mut writer = RldWriter::new(Cursor::new(Vec::new()), spec.header().expect("valid")).expect("memory");
-    for block in 0..20 {
-        // A pulse of three rows, twenty rows after the start of each block.
-        let rows = (0..400).map(|row| u32::from((20..23).contains(&row)));
-        let rows: Vec<u8> = rows.flat_map(u32::to_le_bytes).collect();
-        writer.block(&times(20 * block), &rows).expect("memory");
-    }
-    let whole = writer.finish_in_place().expect("memory").0.into_inner();
-    let layout = open(&whole.clone().into()).layout().expect("rows").clone();
-    for (block, missing) in [(5, 112), (5, 116), (11, 104), (17, 112)] {
-        let at = usize::try_from(layout.block_at(block)).expect("small") + 400;
-        let mut bytes = whole.clone();
-        bytes.drain(at..at + missing);
-        let log = open(&bytes.into());
-        let found: Vec<_> = log.diagnostics().list().iter().map(|note| note.rule.name).collect();
-        assert_eq!((log.rows(), found), (19 * 400, vec!["block_length"]), "{missing} bytes of block {block}");
-    }
-}
-
 /// Where no block times follow, bytes are read as before: nothing tells where rows are.
 #[test]
 fn without_block_times_nothing_is_left_out() {
