@@ -202,7 +202,12 @@ impl Way {
         let chunk = &state.chunks[loaded.number];
         // Numbers that come to mean something else within the chunk.
         let mut local: HashMap<u32, u32> = HashMap::new();
+        let (first, is_as_begun) = (&state.ids[chunk.section as usize], state.changes.is_empty());
         let meaning = |local: &HashMap<u32, u32>, conn: u32| {
+            // Most numbers mean one thing in all of the bag.
+            if is_as_begun && local.is_empty() {
+                return first.get(conn);
+            }
             local.get(&conn).copied().or_else(|| state.origin_at(loaded.number, conn))
         };
         let Self { template, seqs, touched, others } = self;

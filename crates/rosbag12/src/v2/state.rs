@@ -37,8 +37,14 @@ impl Ids {
     pub(crate) fn get(&self, id: u32) -> Option<u32> {
         match self.dense.get(id as usize) {
             Some(origin) if *origin > 0 => Some(origin - 1),
-            _ => self.sparse.get(&id).copied(),
+            _ => self.of_map(id),
         }
+    }
+
+    /// Kept out of the loops over messages.
+    #[inline(never)]
+    fn of_map(&self, id: u32) -> Option<u32> {
+        self.sparse.get(&id).copied()
     }
 
     pub(crate) fn set(&mut self, id: u32, origin: u32) {
@@ -344,11 +350,10 @@ impl State {
     }
 
     /// Returns what the number of a connection means at the start of a chunk.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn origin_at(&self, chunk: usize, conn: u32) -> Option<u32> {
         let section = self.chunks[chunk].section;
-        let first = self.ids[section as usize].get(conn);
-        if self.changes.is_empty() { first } else { self.changed(chunk, (section, conn)).or(first) }
+        self.changed(chunk, (section, conn)).or_else(|| self.ids[section as usize].get(conn))
     }
 
     fn changed(&self, chunk: usize, id: (u32, u32)) -> Option<u32> {

@@ -118,6 +118,10 @@ impl Header<'_> {
     /// # Panics
     /// As [`head_of`].
     pub(crate) fn head_with(&self, others: &[u8], data_len: u32) -> Vec<u8> {
+        // Hardly any record has others, and messages are many.
+        if others.is_empty() {
+            return self.to_head(data_len);
+        }
         self.write(|own| {
             let mut fields = own.to_vec();
             fields.extend(fields_of(others));
