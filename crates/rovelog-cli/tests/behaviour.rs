@@ -214,6 +214,18 @@ fn a_format_by_name_opens_what_detection_does_not_know() {
     assert!(unknown.contains("--input-format"), "{unknown}");
 }
 
+/// An expression is computed of a whole topic: a pipe has none before its end.
+#[test]
+fn a_pipe_refuses_expressions_before_it_prints() {
+    let log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
+    for fields in ["x,norm(x)", "x + 1"] {
+        let output = run_with(&format!("cat - -f csv --fields '{fields}'"), &log);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{fields}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("needs a file: it is computed of a whole topic"), "{said}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_log_that_is_shortened_while_it_is_read_is_an_error() {
