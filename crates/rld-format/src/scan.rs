@@ -99,7 +99,8 @@ impl RldReader {
     }
 }
 
-/// Opens a log with its other files, in the order of [`names::companions`]. Files that do not belong to it are reported and left out.
+/// Opens a log with its other files, in the order of [`names::companions`]. Files that do not belong
+/// to it are reported and left out.
 pub(crate) fn open_with(
     first: Bytes,
     companions: Vec<Companion>,

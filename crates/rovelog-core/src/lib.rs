@@ -25,6 +25,7 @@ pub mod info;
 pub mod layout;
 #[doc(hidden)]
 pub mod limits;
+#[doc(hidden)]
 pub mod names;
 #[doc(hidden)]
 pub mod order;

@@ -89,10 +89,10 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns whether a log that is shortened while it is read fails alone: there are others, and
-    /// what reads them finds the change.
+    /// Returns whether a log that is shortened while it is read fails alone: the server goes on with
+    /// the others, and finds the change. Workers of `ingest` may end: they are processes.
     pub(crate) fn outlives_its_logs(&self) -> bool {
-        matches!(self, Self::View(_) | Self::Ingest(_))
+        matches!(self, Self::View(_))
     }
 }
 
