@@ -204,7 +204,7 @@ fn a_killed_run_is_completed_by_the_next() {
     let script = "\"$ROVELOG\" \"$@\" <&3 > \"$DIR/answer-$$\"\nkill -9 $PPID";
     let worker = place.worker("deadly", script);
     let killed = place.add(&lake, &["--jobs", "1", "--worker", worker.to_str().expect("a path")]);
-    assert_eq!(killed.status.code(), None, "the program was killed");
+    assert_eq!(killed.status.code(), None, "the program was killed: {}", text(&killed));
     let mut delay = Duration::from_millis(5);
     let started = Instant::now();
     loop {
@@ -212,7 +212,9 @@ fn a_killed_run_is_completed_by_the_next() {
         std::thread::sleep(delay);
         // One that has ended by itself cannot be killed any more.
         let _ = run.kill();
-        if run.wait().expect("it ended").code().is_some() {
+        let ended = run.wait_with_output().expect("it ended");
+        if let Some(code) = ended.status.code() {
+            assert!([0, 3].contains(&code), "{code}: {}", text(&ended));
             break;
         }
         delay += delay / 2;

@@ -1,6 +1,6 @@
 //! Tables are read again and hold the log's records, for every log of the corpus and real ones.
 
-use std::io::Cursor;
+use std::io::{self, Cursor, Write};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
@@ -14,7 +14,7 @@ use rovelog::{AnyLog, ReadOptions, Select, Topic, Value};
 use rovelog_export::signal::{Base, JoinOptions, join};
 use rovelog_export::statistics::statistics;
 use rovelog_export::table::{self, Dialect, Kind, TableOptions, TimeUnit};
-use rovelog_export::{Loss, Provenance};
+use rovelog_export::{ExportError, Loss, Provenance};
 use rovelog_testing::{Logs, RLD, ROSBAG, ULOG, VEL};
 
 fn logs() -> Vec<(String, AnyLog)> {
@@ -45,6 +45,33 @@ fn written(log: &AnyLog, kind: Kind, options: &TableOptions, select: &Select) ->
     let (tables, losses) =
         table::write(&**log, outputs, select, (kind, options), &provenance, &mut |_| ()).unwrap();
     (tables.into_iter().map(|table| table.out).collect(), losses)
+}
+
+/// A small table is only written when it ends.
+#[test]
+fn a_full_disk_is_an_error_of_the_output() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let log = open("one-topic.ulg");
+    for kind in [Kind::Csv, Kind::Parquet, Kind::Arrow] {
+        let options = TableOptions::default();
+        let provenance = Provenance::new("log").with_sha256("0".repeat(64));
+        let outputs = vec![(&log.topics()[0], Full)];
+        let written =
+            table::write(&*log, outputs, &Select::all(), (kind, &options), &provenance, &mut |_| ());
+        let error = written.err().unwrap();
+        assert!(
+            matches!(&error, ExportError::Io(error) if error.kind() == io::ErrorKind::StorageFull),
+            "{error:?}"
+        );
+    }
 }
 
 /// In every format, the first scan tells the right order of rows.

@@ -76,7 +76,8 @@
       slice: `${window} -o ${quote(stem.replace(/\.(ulg|rld|bag|vel)$/i, "") + ".part." + ENDINGS[log.id])}`,
       report: ` -o ${quote(stem + ".html")}`,
     }[kind];
-    const text = `rovelog ${kind} ${quote(log.path)}${end}`;
+    const options = start.arguments.map(word => " " + quote(word)).join("");
+    const text = `rovelog ${kind} ${quote(log.path)}${end}${options}`;
     by("command").textContent = text;
     return text;
   };

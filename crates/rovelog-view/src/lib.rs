@@ -28,6 +28,8 @@ pub struct ViewOptions {
     pub format: Option<String>,
     /// Port to listen on; 0 is any free one.
     pub port: u16,
+    /// The same options on the command line of `rovelog`, for the commands that the page shows.
+    pub arguments: Vec<String>,
 }
 
 /// A server that is ready to run.
@@ -37,6 +39,7 @@ pub struct View {
     listener: TcpListener,
     port: u16,
     token: String,
+    arguments: Vec<String>,
 }
 
 impl View {
@@ -52,7 +55,7 @@ impl View {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let port = listener.local_addr().map_err(listen)?.port();
-        Ok(Self { logs, listener, port, token: token()? })
+        Ok(Self { logs, listener, port, token: token()?, arguments: options.arguments })
     }
 
     /// Returns the address of the page, with its token.
@@ -71,7 +74,7 @@ impl View {
     /// Returns an error if the connection breaks.
     pub fn run(self) -> Result<(), ViewError> {
         let port = self.port;
-        server::run(self.listener, self.logs, &self.token, port)
+        server::run(self.listener, self.logs, self.arguments, &self.token, port)
             .map_err(|error| ViewError::Listen { port, error })
     }
 }

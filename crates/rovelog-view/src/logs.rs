@@ -35,8 +35,23 @@ pub(crate) struct Logs {
     list: Vec<Listed>,
     options: ReadOptions,
     format: Option<String>,
-    /// The open logs with their numbers, the one that was used last at the end.
-    open: Mutex<Vec<(usize, Arc<Opened>)>>,
+    /// The open logs: those of rows, then those that were shown, each in the order of their use.
+    open: Mutex<Vec<Kept>>,
+}
+
+/// What a log was opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Purpose {
+    Row,
+    Shown,
+}
+
+/// An open log with its number.
+#[derive(Debug)]
+struct Kept {
+    number: usize,
+    purpose: Purpose,
+    opened: Arc<Opened>,
 }
 
 /// A log that is open.
@@ -90,36 +105,47 @@ impl Logs {
         &self.list
     }
 
-    /// Opens a log, or returns it if it is open.
+    /// Opens a log to show it, or returns it if it is open.
     pub(crate) fn open(&self, number: usize) -> Result<Arc<Opened>, String> {
+        self.open_for(number, Purpose::Shown)
+    }
+
+    /// Opens a log for its row in the table. Thousands of rows do not close the logs that are shown.
+    pub(crate) fn open_for_row(&self, number: usize) -> Result<Arc<Opened>, String> {
+        self.open_for(number, Purpose::Row)
+    }
+
+    fn open_for(&self, number: usize, purpose: Purpose) -> Result<Arc<Opened>, String> {
         let listed = self.list.get(number).ok_or("there is no such log")?;
         let _opening = lock(&listed.opening);
-        if let Some(open) = self.take(number)
+        if let Some((known, open)) = self.take(number)
             && open.watch.check().is_ok()
         {
-            self.keep(number, &open);
+            self.keep(number, known.max(purpose), &open);
             return Ok(open);
         }
         let opened = rovelog::open_watched(&listed.file.uri, self.format.as_deref(), &self.options);
         let (log, watch) = opened.map_err(|error| error.to_string())?;
         let span = report::span(&log).unwrap_or((0, 1));
         let opened = Arc::new(Opened { log, watch, span, overviews: Mutex::default() });
-        self.keep(number, &opened);
+        self.keep(number, purpose, &opened);
         Ok(opened)
     }
 
     /// Takes a log out of the open ones.
-    fn take(&self, number: usize) -> Option<Arc<Opened>> {
+    fn take(&self, number: usize) -> Option<(Purpose, Arc<Opened>)> {
         let mut open = lock(&self.open);
-        let at = open.iter().position(|(known, _)| *known == number)?;
-        Some(open.remove(at).1)
+        let at = open.iter().position(|kept| kept.number == number)?;
+        let kept = open.remove(at);
+        Some((kept.purpose, kept.opened))
     }
 
-    /// Keeps a log open, and closes the one that was used longest ago if too many are open. One in
-    /// use stays open for as long as it is used.
-    fn keep(&self, number: usize, opened: &Arc<Opened>) {
+    /// Keeps a log open, and closes the one that was used longest ago if too many are open, those of
+    /// rows first. One in use stays open for as long as it is used.
+    fn keep(&self, number: usize, purpose: Purpose, opened: &Arc<Opened>) {
         let mut open = lock(&self.open);
-        open.push((number, Arc::clone(opened)));
+        let at = open.partition_point(|kept| kept.purpose <= purpose);
+        open.insert(at, Kept { number, purpose, opened: Arc::clone(opened) });
         let closed = (open.len() > MOST_OPEN).then(|| open.remove(0));
         // Closing a large log takes time, in which others can be opened.
         drop(open);
@@ -211,5 +237,9 @@ mod tests {
         (0..MOST_OPEN).for_each(|number| drop(logs.open(number).unwrap()));
         assert_eq!(Arc::strong_count(&used), 1);
         assert!(used.log.info().records > 0);
+        // Rows of the table close each other, not what is shown.
+        let shown: Vec<_> = (0..MOST_OPEN).map(|number| logs.open(number).unwrap()).collect();
+        (MOST_OPEN..3 * MOST_OPEN).for_each(|number| drop(logs.open_for_row(number).unwrap()));
+        assert!(shown.iter().all(|log| Arc::strong_count(log) == 2));
     }
 }

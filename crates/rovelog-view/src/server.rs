@@ -44,6 +44,8 @@ const FILES: &[(&str, &str, &str)] = &[
 /// What all requests share.
 struct Shared {
     logs: Logs,
+    /// Options of the commands that the page shows.
+    arguments: Vec<String>,
     /// Values of the header `Host` that are answered.
     hosts: [String; 2],
 }
@@ -51,9 +53,15 @@ struct Shared {
 /// Names and values of a query; a name may appear several times.
 type Pairs = Query<Vec<(String, String)>>;
 
-pub(crate) fn run(listener: TcpListener, logs: Logs, token: &str, port: u16) -> io::Result<()> {
+pub(crate) fn run(
+    listener: TcpListener,
+    logs: Logs,
+    arguments: Vec<String>,
+    token: &str,
+    port: u16,
+) -> io::Result<()> {
     let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
-    let shared = Arc::new(Shared { logs, hosts });
+    let shared = Arc::new(Shared { logs, arguments, hosts });
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_io().max_blocking_threads(WORKERS).build()?;
     runtime.block_on(async {
@@ -164,6 +172,7 @@ async fn list(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     document(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "logs": logs,
+        "arguments": shared.arguments,
         "light": page::colours(Theme::Light),
         "dark": page::colours(Theme::Dark),
     }))

@@ -31,7 +31,7 @@ pub(crate) fn row(logs: &Logs, number: usize) -> String {
 }
 
 fn facts(logs: &Logs, number: usize, listed: &Listed) -> Value {
-    let opened = match logs.open(number) {
+    let opened = match logs.open_for_row(number) {
         Ok(opened) => opened,
         Err(error) => return json!({ "error": error, "file": listed.name }),
     };

@@ -129,7 +129,7 @@ def compare(page, rovelog, log, topic, field):
 
 def look(browser, rovelog, log, words, signal):
     """Opens a log as a user does."""
-    with view(rovelog, log) as address:
+    with view(rovelog, log, "--max-unpacked", "3GiB") as address:
         seen = Seen(browser, address)
         page = seen.page
         page.goto(address)
@@ -166,6 +166,7 @@ def look(browser, rovelog, log, words, signal):
         page.keyboard.press("c")
         command = page.locator("#command").inner_text()
         assert command.startswith("rovelog plot ") and signal[1] in command, command
+        assert command.endswith(f" --max-unpacked {3 << 30}"), command
         seen.accessible(log.name)
         # The state is in the address: another page shows the same.
         page.wait_for_timeout(300)

@@ -49,7 +49,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         return export::flat(format, most);
     }
     let (format, log) = match args {
-        [format] => (format, None),
+        [format] if format != "flat" => (format, None),
         [format, log] => (format, Some(PathBuf::from(log))),
         _ => bail!("usage: bench FORMAT [LOG], or bench flat FORMAT [MOST BYTES]"),
     };
@@ -66,7 +66,10 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let Some(first) = benches.first() else {
         let mut names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
         names.dedup();
-        bail!("no bench for {format}: there is {}, export, export-own, flat, python", names.join(", "));
+        bail!(
+            "no bench for {format}: there is {}, export, export-own, flat FORMAT, python",
+            names.join(", ")
+        );
     };
     let program = build(first.format)?;
     let view = if format == "rosbag" { peers::rosbag_view()? } else { None };
@@ -156,7 +159,8 @@ impl Runner {
                 measured.push((*work, *what, self.measure(work)?));
             }
             let peer = measured.iter().find(|(work, ..)| *work == group.peer);
-            let peer = peer.context("the peer is among the works")?.2;
+            // A peer that is not installed was named as skipped.
+            let peer = peer.map(|(.., taken)| taken.cpu);
             // A bare loop, which judges nothing, is the limit of all others.
             let limit = measured.iter().find(|(work, ..)| work.starts_with("bare-")).map(|work| work.2.cpu);
             let head = if limit.is_some() { " times the limit |" } else { "" };
@@ -164,7 +168,8 @@ impl Runner {
             println!("|---|---|---|---|---|{}", if limit.is_some() { "---|" } else { "" });
             for (_, what, Taken { cpu, wall, megabytes }) in &measured {
                 let ratio = limit.map(|limit| format!(" {:.2} |", cpu / limit)).unwrap_or_default();
-                println!("| {what} | {cpu:.3} | {wall:.3} | {:.2} | {megabytes:.0} |{ratio}", peer.cpu / cpu);
+                let times = peer.map_or_else(|| "-".to_owned(), |peer| format!("{:.2}", peer / cpu));
+                println!("| {what} | {cpu:.3} | {wall:.3} | {times} | {megabytes:.0} |{ratio}");
             }
             println!();
         }

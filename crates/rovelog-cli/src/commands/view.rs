@@ -1,11 +1,12 @@
 //! `rovelog view`: a page in the browser to explore logs.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use rovelog::{Clock, Timestamp};
 use rovelog_view::{View, ViewError, ViewOptions};
 
-use crate::context::{Context, Format};
+use crate::context::{Context, Format, Global};
 use crate::failure::{Failure, Outcome, Status};
 use crate::need::format;
 
@@ -49,6 +50,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     options.read = context.options.clone();
     options.format = format(context).map(str::to_owned);
     options.port = args.port;
+    options.arguments = arguments(&context.global);
     let view = View::open(&args.logs, options).map_err(|error| match error {
         ViewError::Source(error) => error.into(),
         ViewError::Listen { .. } => {
@@ -66,4 +68,21 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.note("Ctrl-C ends the server");
     view.run().map_err(|error| Failure::failed(error.to_string()))?;
     Ok(Status::Done)
+}
+
+/// Returns the options of this run with which other commands read the logs in the same way.
+fn arguments(global: &Global) -> Vec<String> {
+    let path = |path: &PathBuf| {
+        std::path::absolute(path).unwrap_or_else(|_| path.clone()).to_string_lossy().into_owned()
+    };
+    let utc = |nanos| Timestamp { nanos, clock: Clock::Unix }.rfc3339();
+    let given = [
+        ("--input-format", global.input_format.clone()),
+        ("--types", global.types.as_ref().map(path)),
+        ("--msgs", global.msgs.as_ref().map(path)),
+        ("--utc-start", global.utc_start.and_then(utc)),
+        ("--max-unpacked", global.max_unpacked.map(|bytes| bytes.to_string())),
+    ];
+    let given = given.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+    given.flatten().collect()
 }

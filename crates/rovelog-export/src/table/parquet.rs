@@ -134,9 +134,10 @@ impl Sink for Parquet<'_> {
         Ok(self.writer.flush()?)
     }
 
-    fn finish(self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError> {
+    fn finish(mut self: Box<Self>, losses: &mut Vec<Loss>) -> Result<(), ExportError> {
         self.vocabulary.finish(losses);
-        self.writer.into_inner()?;
+        // `into_inner` would make plain text of an error of the file system.
+        self.writer.finish()?;
         Ok(())
     }
 }

@@ -2,15 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde::Serialize;
 
-use super::layout::{Lake, Lock, files_below};
+use super::layout::{Lake, Lock, files_below, remove_if_there};
 use super::logs::{Named, from_parquet};
 use super::tables::is_name;
 use crate::ScaleError;
+
+/// How long workers of a run that was killed may still write. They notice at once, but a machine
+/// can be busy.
+const LAST_WRITES: Duration = Duration::from_secs(10);
 
 /// What a lake has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -87,14 +94,29 @@ pub(crate) fn remove_unnamed(lake: &Lake, _: &Lock) -> Result<Vec<PathBuf>, Scal
     let named = named(lake, &mut |_, _, _| {})?;
     let (unnamed, _) = unnamed(lake, &named)?;
     for path in &unnamed {
-        fs::remove_file(path).map_err(ScaleError::lake(path))?;
+        // A worker that ends may remove its own.
+        remove_if_there(path)?;
     }
-    let staging = lake.staging();
-    if staging.exists() {
-        fs::remove_dir_all(&staging).map_err(ScaleError::lake(&staging))?;
-    }
-    fs::create_dir_all(&staging).map_err(ScaleError::lake(&staging))?;
+    clear(&lake.staging())?;
     Ok(unnamed)
+}
+
+/// Removes what is in a folder that workers write to. Those of a run that was killed end with it,
+/// but not in the same moment: until then their files can become more.
+fn clear(staging: &Path) -> Result<(), ScaleError> {
+    let started = Instant::now();
+    loop {
+        match fs::remove_dir_all(staging) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && started.elapsed() < LAST_WRITES => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(ScaleError::lake(staging)(error));
+            }
+            _ => break,
+        }
+    }
+    fs::create_dir_all(staging).map_err(ScaleError::lake(staging))
 }
 
 type Visit<'a> = &'a mut dyn FnMut(&str, &[super::logs::Known], &[Named]);
@@ -138,4 +160,36 @@ fn rows_of(path: &Path) -> Result<(u64, u64), String> {
     let bytes = file.metadata().map_err(|error| error.to_string())?.len();
     let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
     Ok((u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0), bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_still_write_are_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::new(folder.path());
+        let lock = lake.lock(|| {}).unwrap();
+        let pack = lake.staging().join("pack-1");
+        fs::create_dir_all(&pack).unwrap();
+        let until = Instant::now() + Duration::from_millis(300);
+        let worker = thread::spawn(move || {
+            for number in 0.. {
+                if Instant::now() > until {
+                    break;
+                }
+                // The folder may be gone just now.
+                let _ = fs::create_dir_all(&pack);
+                let _ = fs::write(pack.join(number.to_string()), "PAR1");
+            }
+        });
+        // It may be removed several times before the last file is written.
+        while !worker.is_finished() {
+            remove_unnamed(&lake, &lock).unwrap();
+        }
+        worker.join().unwrap();
+        remove_unnamed(&lake, &lock).unwrap();
+        assert_eq!(fs::read_dir(lake.staging()).unwrap().count(), 0);
+    }
 }

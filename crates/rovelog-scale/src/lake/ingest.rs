@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::check::remove_unnamed;
 use super::commit::commit;
-use super::layout::{Lake, Lock, files_below, write_json};
+use super::layout::{Lake, Lock, files_below, remove_if_there, write_json};
 use super::logs::{LogRow, Status, from_parquet};
 use super::member::{Member, Pack, short_hash};
 use super::pack::Packed;
@@ -313,13 +313,6 @@ impl Run<'_> {
             }
         }
         Ok(())
-    }
-}
-
-fn remove_if_there(path: &Path) -> Result<(), ScaleError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(ScaleError::lake(path)(error)),
-        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where things are in a lake, and the lock that one writer holds.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -104,11 +104,19 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ScaleError> {
     })
 }
 
+/// Removes a file, unless another one has done so.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), ScaleError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(ScaleError::lake(path)(error)),
+        _ => Ok(()),
+    }
+}
+
 /// Reads a JSON file; `None` if there is none.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ScaleError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ScaleError::lake(path)(error)),
     };
     let value = serde_json::from_slice(&bytes);
@@ -129,7 +137,7 @@ pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => return Err(ScaleError::lake(&folder)(error)),
         };
         for entry in entries {
