@@ -10,6 +10,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import crafted
@@ -20,6 +21,7 @@ from conftest import ROOT, real_file, stops_at_ctrl_c
 import rovelog as rl
 from rovelog import _core
 from rovelog._times import span_ns
+from rovelog._topic import Topics
 from rovelog.compat.pyulog import ULog
 
 
@@ -31,6 +33,15 @@ def test_a_text_is_one_topic(flight: pathlib.Path, tmp_path: pathlib.Path) -> No
     for wrong in ("nothing", ["t", "nothing"]):
         with pytest.raises(rl.TopicNotFound, match="there is no topic nothing"):
             rl.open(flight, topics=wrong)
+
+
+def test_the_instance_0_is_optional_and_paths_have_none() -> None:
+    imu, path = SimpleNamespace(name="imu/0"), SimpleNamespace(name="/imu/0")
+    topics = Topics([imu, path])  # type: ignore[list-item]
+    assert topics["imu"] is topics["imu", 0] is imu and topics["/imu/0"] is path
+    assert "imu" in topics and "/imu" not in topics
+    with pytest.raises(rl.TopicNotFound):
+        topics["/imu"]
 
 
 def test_a_text_is_one_dataset(real: pathlib.Path) -> None:

@@ -319,17 +319,19 @@ class Topics(Mapping[str, Topic]):
         self._path = path
 
     def __getitem__(self, name: str | tuple[str, int]) -> Topic:
-        wanted = named(name)
-        found = self._topics.get(wanted) or self._topics.get(f"{wanted}/0")
+        found = self._find(name)
         if found is None:
             raise missing(name, self._topics, path=self._path)
         return found
 
     def __contains__(self, name: object) -> bool:
-        if not isinstance(name, (str, tuple)):
-            return False
+        return isinstance(name, (str, tuple)) and self._find(name) is not None
+
+    def _find(self, name: object) -> Topic | None:
         wanted = named(name)
-        return wanted in self._topics or f"{wanted}/0" in self._topics
+        # `/imu/0` of ROS is another path than `/imu`, not an instance of it.
+        first = wanted if wanted.startswith("/") else f"{wanted}/0"
+        return self._topics.get(wanted) or self._topics.get(first)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._topics)
