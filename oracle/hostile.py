@@ -24,7 +24,10 @@ import shutil
 import sys
 import tempfile
 
+import hostile_bag2
 import hostile_shapes
+
+SHAPES = {**hostile_shapes.SHAPES, "rosbag": {**hostile_shapes.SHAPES["rosbag"], **hostile_bag2.SHAPES}}
 
 # Processor time per byte read or written, as a multiple of that of `cat`: on a quiet machine 20 MB take about 2 s.
 TIME = 300
@@ -258,7 +261,7 @@ def matrix(rovelog, folder, options):
     factor = UNOPTIMIZED if options.quick else 1
     print(f"start {machine.start * 1e3:.1f} ms, {machine.memory / 1e6:.1f} MB; cat {machine.byte * 1e9:.3f} ns a byte", file=sys.stderr)
     rows = []
-    for format, shapes in hostile_shapes.SHAPES.items():
+    for format, shapes in SHAPES.items():
         commands = COMMANDS[format]
         for shape, make in shapes.items():
             wanted = [name for name in (QUICK if options.quick else commands) if options.only in f"{format} {shape} {name}."]
