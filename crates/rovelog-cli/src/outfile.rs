@@ -173,6 +173,10 @@ impl OutFolder {
             return Err(Failure::usage("several files cannot be written to a server")
                 .next("name one file, or write them to a folder and copy that"));
         }
+        if path == Path::new("-") {
+            return Err(Failure::usage("several files cannot be written to standard output")
+                .next("name a folder; ./- is one called -"));
+        }
         if path.exists() && !path.is_dir() {
             return Err(Failure::usage("the output is a file, not a folder")
                 .next("name a folder; it is created if it does not exist")

@@ -346,6 +346,36 @@ fn a_folder_with_other_files_becomes_no_lake() {
     assert_eq!(place.add(&lake, &[]).status.code(), Some(3));
 }
 
+/// The logs of a lake are read in one way: options that say another are refused, not ignored.
+#[test]
+fn options_of_reading_are_refused() {
+    let place = Place::new();
+    let lake = place.lake("lake");
+    let logs = place.logs();
+    let folder = logs.to_str().expect("text");
+    let types = format!("{folder}/types.txt");
+    fs::write(&types, "").expect("a writable folder");
+    fs::create_dir_all(logs.join("p/msg")).expect("a writable folder");
+    fs::write(logs.join("p/msg/A.msg"), "bool b\n").expect("a writable folder");
+    for option in [
+        &["--strict"][..],
+        &["--input-format", "ulog"],
+        &["--types", &types],
+        &["--msgs", folder],
+        &["--utc-start", "2024-01-01T00:00:00Z"],
+        &["--max-unpacked", "1MB"],
+    ] {
+        let output = place.add(&lake, option);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(
+            text(&output).contains(&format!("{} does not apply to ingest", option[0])),
+            "{}",
+            text(&output)
+        );
+    }
+    assert!(!lake.exists());
+}
+
 /// What hinders the workers for a time is no fault of the logs: the next run adds them.
 #[test]
 fn logs_that_could_not_be_read_or_written_for_a_time_are_added_later() {

@@ -2,7 +2,10 @@
 
 mod common;
 
+use std::fs;
+
 use common::{Place, run_in, runs, said_by_all, shown_in, snapshot};
+use serde_json::Value;
 
 runs! {
     in "rld";
@@ -66,13 +69,60 @@ fn rows_that_are_missing_are_said_by_every_command() {
     assert_eq!(run_in("rld", "recover header-behind.rld", b"").status.code(), Some(0));
 }
 
+/// The rows of the ambient file are a topic as any other, though the measured rows have a way of
+/// their own.
+#[test]
+fn stats_show_the_ambient_file_too() {
+    let place = Place::new("rld", &["v4.rld", "ambient.rld"]);
+    fs::rename(place.path("ambient.rld"), place.path("v4-ambient.rld")).expect("a writable folder");
+    // Whether a run shows the measured rows, and the ambient ones.
+    let topics = |line: &str| {
+        let output = place.run(line);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).expect("text");
+        ["samples", "ambient"].map(|topic| text.contains(&format!("\"topic\":\"{topic}\"")))
+    };
+    assert_eq!(topics("stats v4.rld -f ndjson"), [true, true]);
+    assert_eq!(topics("stats v4.rld -f ndjson --topics ambient"), [false, true]);
+    assert_eq!(topics("stats v4.rld -f ndjson --topics samples"), [true, false]);
+    let output = place.run("stats v4.rld --topics ambient --energy");
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A threshold that is written as a value is shown is reached by that value. In this log, V1 rises
+/// and V2 falls.
+#[test]
+fn a_threshold_is_reached_by_its_value() {
+    let json = |line: &str| -> Vec<Value> {
+        let output = run_in("rld", line, b"").stdout;
+        let text = String::from_utf8(output).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    for (channel, rises) in [("V1", true), ("V2", false)] {
+        let rows = json(&format!("cat v4.rld -f ndjson --topics samples --fields {channel}"));
+        let values: Vec<&Value> = rows.iter().map(|row| &row["data"][channel]).collect();
+        assert!(values.len() > 10, "{values:?}");
+        for (at, value) in values.iter().enumerate() {
+            let events = json(&format!("stats v4.rld --above {channel}={value} --fields {channel} -f json"));
+            let [event] = events[0]["sections"].as_array().expect("a list").as_slice() else {
+                panic!("{value}: {events:?}")
+            };
+            let rows = if rises { values.len() - at } else { at + 1 };
+            assert_eq!((&event["fields"][0]["min"], &event["rows"]), (*value, &rows.to_string().into()));
+        }
+    }
+    for refused in ["V1=nan", "V1=inf", "V1=1,nan"] {
+        assert_eq!(run_in("rld", &format!("stats v4.rld --above {refused}"), b"").status.code(), Some(2));
+    }
+}
+
 /// A cut ambient file is reported with its log.
 #[test]
 fn a_cut_ambient_file_is_said() {
     let place = Place::new("rld", &["v4.rld", "ambient.rld"]);
     let mut ambient = place.read("ambient.rld");
     ambient.truncate(ambient.len() - 32 - 20);
-    std::fs::write(place.path("v4-ambient.rld"), ambient).expect("a writable folder");
+    fs::write(place.path("v4-ambient.rld"), ambient).expect("a writable folder");
     let output = place.run("cat v4.rld");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
@@ -127,7 +177,7 @@ fn scrubbing_leaves_the_rows() {
     // As a file: a pipe cannot know the drift of the clocks before it has read the last block.
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("scrubbed.rld");
-    std::fs::write(&path, &scrubbed).expect("a writable folder");
+    fs::write(&path, &scrubbed).expect("a writable folder");
     let rows = |log: &str| bytes(&format!("cat {log} -f csv --topics samples"), b"", 0);
     assert_eq!(rows(&path.to_string_lossy()), rows("v4.rld"));
     assert_eq!(run_in("rld", "rld scrub ../ulog/one-topic.ulg", b"").status.code(), Some(2));
@@ -151,16 +201,16 @@ fn scrubbing_says_what_it_removed() {
 #[test]
 fn csv_of_the_logger_comes_back_as_a_log() {
     let csv = bytes("rld csv v4.rld", b"", 0);
-    let log = std::fs::read(rovelog_testing::root().join("corpus/rld/v4.rld")).expect("a log");
+    let log = fs::read(rovelog_testing::root().join("corpus/rld/v4.rld")).expect("a log");
     assert!(bytes("rld csv -", &log, 0) == csv, "from a pipe");
     assert!(csv.starts_with(b"RocketLogger CSV File\nFile Version,4\n"));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log.csv");
-    std::fs::write(&path, &csv).expect("a writable folder");
+    fs::write(&path, &csv).expect("a writable folder");
     let log = bytes(&format!("rld import {} -q", path.display()), b"", 0);
     assert!(bytes("rld import -q", &csv, 0) == log, "from a pipe");
     let back = folder.path().join("back.rld");
-    std::fs::write(&back, &log).expect("a writable folder");
+    fs::write(&back, &log).expect("a writable folder");
     assert_eq!(bytes(&format!("rld csv {}", back.display()), b"", 0), csv);
 }
 
@@ -188,7 +238,7 @@ fn export_as_the_logger() {
     let line = format!("export v4.rld -o {} --dialect rocketlogger -f json", path.display());
     let said: serde_json::Value = serde_json::from_slice(&bytes(&line, b"", 0)).expect("JSON");
     assert_eq!((&said["kind"], &said["files"][0]["rows"]), (&"csv".into(), &"15".into()));
-    assert!(std::fs::read(&path).expect("a file") == plain);
+    assert!(fs::read(&path).expect("a file") == plain);
 }
 
 #[test]
@@ -228,13 +278,13 @@ fn parts_have_the_loggers_names_and_open_as_one_log() {
         };
         // As one file, because the logger's CSV is made from a single file.
         let whole = tempfile::NamedTempFile::new().expect("a writable folder");
-        std::fs::write(whole.path(), bytes(&format!("recover {}", first.display()), b"", 0)).expect("a file");
+        fs::write(whole.path(), bytes(&format!("recover {}", first.display()), b"", 0)).expect("a file");
         assert_eq!(values(&whole.path().display().to_string()), values(&format!("{log}.rld")), "{log}");
 
         // Neither over its input, nor to a name that makes it a part of the input's recording.
         assert_eq!(run_in("rld", &line, b"").status.code(), Some(2));
         let stray = folder.path().join(format!("{log}_p{}.rld", names.len()));
-        std::fs::copy(&first, &stray).expect("a writable folder");
+        fs::copy(&first, &stray).expect("a writable folder");
         let again = run_in("rld", &format!("{line} --force"), b"");
         assert_eq!(again.status.code(), Some(2), "{}", String::from_utf8_lossy(&again.stderr));
     }

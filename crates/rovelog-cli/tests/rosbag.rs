@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{run_in, runs, shown_in, snapshot};
+use common::{Place, run_in, runs, shown_in, snapshot};
 
 runs! {
     in "rosbag";
@@ -219,4 +219,21 @@ fn messages_that_cannot_be_decoded_are_said() {
             assert!(said.contains(words), "{line}: {said}");
         }
     }
+}
+
+/// So does a report, of the topics that it shows. The definition is changed, not the messages.
+#[test]
+fn a_report_says_what_it_cannot_decode() {
+    let place = Place::new("rosbag", &["types-nested.bag"]);
+    let mut bag = place.read("types-nested.bag");
+    let at = bag.windows(10).position(|bytes| bytes == b"uint32 seq").expect("a field");
+    bag[at..at + 10].copy_from_slice(b"int64  seq");
+    std::fs::write(place.path("changed.bag"), bag).expect("a writable folder");
+    let report = |line: &str| {
+        let output = place.run(line);
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    assert_eq!(report("report types-nested.bag -o a.html -q"), (Some(0), String::new()));
+    let (code, said) = report("report changed.bag -o b.html");
+    assert!(code == Some(3) && said.contains("/t: 3 records cannot be decoded"), "{code:?} {said}");
 }

@@ -30,6 +30,7 @@ runs! {
         "track utc-gps-double.ulg --to gpx --topic vehicle_gps_position",
         "track utc-gps-int32.ulg --to gpx --topic vehicle_gps",
         "track one-topic.ulg --to gpx",
+        "track utc-gps-int32.ulg --to gpx -S +1000h",
         "track one-topic.ulg --to gpx --topic t",
         "track header-only.ulg --to gpx";
     events:
@@ -61,6 +62,10 @@ fn a_track_is_written_whole_or_not_at_all() {
     assert_eq!(code, 2);
     assert!(said.contains("already exists") && said.contains("--force"), "{said}");
     assert_eq!(track("flight.ulg -o flight.gpx --force -q"), (0, String::new()));
+
+    // As of every command, `-` is standard output.
+    let output = place.run("track flight.ulg --to gpx -o -");
+    assert_eq!((output.status.code(), String::from_utf8(output.stdout)), (Some(0), Ok(gpx)));
 
     // The log itself is never overwritten, whatever its name.
     for options in ["flight.ulg -o flight.ulg --to kml --force", "flight.ulg -o ./flight.ulg --to kml"] {

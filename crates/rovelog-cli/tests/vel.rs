@@ -219,6 +219,8 @@ fn extract() {
         &["all-kinds.vel", "image-uncompressed.vel", "velodyne-vlp16.vel", "velodyne-hdl64-s2.vel"],
     );
     let runs = [
+        "extract all-kinds.vel -o -",
+        "extract all-kinds.vel -o all -S +1000h",
         "extract all-kinds.vel -o all",
         "extract all-kinds.vel -o all",
         "extract image-uncompressed.vel -o raw",

@@ -241,7 +241,7 @@ fn unknown(py: Python<'_>, kind: &str) -> PyErr {
 /// Returns the provenance of the data: a name and, if the output has a place for it (`told`), the
 /// SHA-256 of the bytes.
 fn provenance(reader: &Reader, told: bool) -> rovelog::Result<Provenance> {
-    let path = reader.origin.path().map(Path::new);
+    let path = reader.origin.place.as_deref();
     let name = path.and_then(Path::file_name).map_or_else(|| "-".into(), |name| name.to_string_lossy());
     let copy = reader.parts.as_ref().map(|parts| parts.copy());
     let digits = match (&reader.memory, copy.or(path)) {

@@ -76,6 +76,8 @@ pub(crate) struct Leaf {
     offsets: Option<Py<Memory>>,
     /// Elements of the lists.
     inner: Vec<Py<Leaf>>,
+    /// Shape of texts, bytes and lists: records, then the lengths of arrays of fixed length.
+    shape: Vec<usize>,
 }
 
 /// Returns the leaves of a column.
@@ -106,8 +108,8 @@ fn collect(
             let pattern = format!("{pattern}[]");
             return collect(py, &[name, &pattern], array.as_fixed_size_list().values(), shape, found);
         }
-        DataType::List(_) => lists::<i32>(py, bare, array)?,
-        DataType::LargeList(_) => lists::<i64>(py, bare, array)?,
+        DataType::List(_) => lists::<i32>(py, Leaf { shape, ..bare }, array)?,
+        DataType::LargeList(_) => lists::<i64>(py, Leaf { shape, ..bare }, array)?,
         DataType::Boolean => {
             let valid = valid(py, array.nulls(), &shape)?;
             let truths = Memory::truths(array.as_boolean().values().iter(), shape);
@@ -121,7 +123,7 @@ fn collect(
                 let numbers = Memory::shared(buffer, shape, kind);
                 Leaf { data: Some(Py::new(py, numbers)?), valid, ..bare }
             }
-            None => Leaf { objects: Some(objects(py, array)?), ..bare },
+            None => Leaf { objects: Some(objects(py, array)?), shape, ..bare },
         },
     };
     found.push(Py::new(py, leaf)?);

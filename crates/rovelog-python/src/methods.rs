@@ -136,7 +136,7 @@ impl Reader {
         options.alone = alone;
         let open = || rovelog::open_watched(&path, format.as_deref(), &options);
         let (log, watch) = errors::run_on(py, Some(&name), open)?;
-        Ok(Self::new(log, Origin { path: Some(name), watch }, None))
+        Ok(Self::new(log, Origin::watched(Some(name), watch), None))
     }
 
     /// Opens a log in memory, without copying it.
@@ -180,7 +180,7 @@ impl Reader {
         let options = options(py, types, max_unpacked, msgs, utc_start)?;
         let address = source.extract::<String>().ok();
         let shown = name.clone();
-        let object = if address.is_some() { None } else { Some(FileObject::new(&source)?) };
+        let object = if address.is_some() { None } else { Some(FileObject::new(&source, max_bytes)?) };
         let open = move || {
             let (file, name) = match (address, object) {
                 (Some(address), _) => {
@@ -214,10 +214,10 @@ impl Reader {
     /// Returns the file of the log and its companion files.
     #[getter]
     fn files(&self) -> Vec<String> {
-        let Some(path) = self.origin.path() else { return Vec::new() };
+        let Some(path) = &self.origin.place else { return Vec::new() };
         let others = rovelog::companions(path, Some(self.log.format().id));
-        let others = others.iter().map(|other| other.to_string_lossy().into_owned());
-        std::iter::once(path.to_owned()).chain(others).collect()
+        let files = std::iter::once(path).chain(&others);
+        files.map(|file| file.to_string_lossy().into_owned()).collect()
     }
 
     /// Returns the summary made when the log was opened.

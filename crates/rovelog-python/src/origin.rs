@@ -1,5 +1,7 @@
 //! Source of a log, and the check that its file was not shortened.
 
+use std::path::{Path, PathBuf};
+
 use pyo3::prelude::*;
 use rovelog::{Result, Watch};
 
@@ -10,13 +12,25 @@ use crate::errors;
 pub(crate) struct Origin {
     /// Path of the file, or the name of the input.
     pub(crate) path: Option<String>,
+    /// The path when the log was opened: the current folder may be another one later.
+    pub(crate) place: Option<PathBuf>,
     pub(crate) watch: Watch,
 }
 
 impl Origin {
     /// Source of bytes in memory.
     pub(crate) fn named(path: Option<String>) -> Self {
-        Self { path, watch: Watch::default() }
+        Self::watched(path, Watch::default())
+    }
+
+    /// Source that is a file, which is watched.
+    pub(crate) fn watched(path: Option<String>, watch: Watch) -> Self {
+        let place = path.as_ref().map(|path| {
+            let is_address = rovelog::is_address(Path::new(path));
+            let absolute = std::path::absolute(path).ok().filter(|_| !is_address);
+            absolute.unwrap_or_else(|| path.into())
+        });
+        Self { path, place, watch }
     }
 
     pub(crate) fn path(&self) -> Option<&str> {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -98,16 +99,19 @@ pub(crate) struct FileObject {
     /// Where the log starts in it.
     base: u64,
     size: u64,
+    max_bytes: Option<u64>,
+    read: AtomicU64,
 }
 
 impl FileObject {
     /// The log starts where the object is, and ends with it.
-    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn new(object: &Bound<'_, PyAny>, max_bytes: Option<u64>) -> PyResult<Self> {
         let base: u64 = object.call_method0("tell")?.extract()?;
         object.call_method1("seek", (0, 2))?;
         let end: u64 = object.call_method0("tell")?.extract()?;
         object.call_method1("seek", (base,))?;
-        Ok(Self { object: object.clone().unbind(), base, size: end.saturating_sub(base) })
+        let (object, size) = (object.clone().unbind(), end.saturating_sub(base));
+        Ok(Self { object, base, size, max_bytes, read: AtomicU64::new(0) })
     }
 
     fn piece(&self, at: u64, len: u64) -> PyResult<Vec<u8>> {
@@ -126,6 +130,11 @@ impl Origin for FileObject {
     }
 
     fn each(&self, ranges: &[Range<u64>], take: Take<'_>) -> std::result::Result<(), RemoteError> {
+        let more = ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+        let bytes = self.read.fetch_add(more, Ordering::Relaxed).saturating_add(more);
+        if let Some(limit) = self.max_bytes.filter(|limit| bytes > *limit) {
+            return Err(RemoteError::TooMany { bytes, limit });
+        }
         for range in ranges {
             let mut at = range.start;
             while at < range.end {

@@ -1,10 +1,8 @@
 //! Many logs: plans, and reading the splits of a plan.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::PySchema;
@@ -99,7 +97,7 @@ impl SplitRows {
         let Some(rows) = rows else {
             return Err(Raise::new("RovelogError", "the rows of this split were read already").raise(py));
         };
-        stream::capsule(py, Box::new(Caught(rows)), requested_schema)
+        stream::capsule(py, Box::new(rows), requested_schema)
     }
 }
 
@@ -109,24 +107,4 @@ pub(crate) fn scale_read(py: Python<'_>, split: &str, schema: PySchema) -> PyRes
     let split = Split::from_json(split).map_err(|error| raise(py, &error))?;
     let rows = rovelog_scale::read(split, schema.into_inner());
     Ok(SplitRows { rows: Mutex::new(Some(rows)) })
-}
-
-/// A stream whose panics are errors: another library reads it.
-struct Caught(Rowstream);
-
-impl Iterator for Caught {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        catch_unwind(AssertUnwindSafe(|| self.0.next())).unwrap_or_else(|_| {
-            let why = "an internal error, a defect of rovelog; please report it, with the log if you can";
-            Some(Err(ArrowError::ComputeError(why.to_owned())))
-        })
-    }
-}
-
-impl RecordBatchReader for Caught {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&RecordBatchReader::schema(&self.0))
-    }
 }

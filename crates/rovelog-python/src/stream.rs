@@ -1,5 +1,6 @@
 //! A topic as a stream of Arrow batches that keeps its log alive; each call makes a new stream.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
@@ -167,10 +168,10 @@ impl RecordBatchReader for Projected {
 }
 
 /// Returns `batches` as a capsule of the Arrow C stream interface, in the requested schema if that
-/// loses nothing.
+/// loses nothing. Another library reads it: a panic becomes an error there.
 pub(crate) fn capsule<'py>(
     py: Python<'py>,
-    batches: Box<dyn RecordBatchReader + Send>,
+    mut batches: Box<dyn RecordBatchReader + Send>,
     requested: Option<Bound<'py, PyCapsule>>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = batches.schema();
@@ -184,8 +185,15 @@ pub(crate) fn capsule<'py>(
         }
         None => None,
     };
-    let arrays =
-        batches.map(|batch| -> Result<ArrayRef, ArrowError> { Ok(Arc::new(StructArray::from(batch?))) });
+    let mut next = move || {
+        catch_unwind(AssertUnwindSafe(|| batches.next())).unwrap_or_else(|_| {
+            let why = "an internal error, a defect of rovelog; please report it, with the log if you can";
+            Some(Err(ArrowError::ComputeError(why.to_owned())))
+        })
+    };
+    let arrays = std::iter::from_fn(move || {
+        next().map(|batch| -> Result<ArrayRef, ArrowError> { Ok(Arc::new(StructArray::from(batch?))) })
+    });
     let arrays = ArrayIterator::new(arrays, Arc::new(field));
     Ok(to_stream_pycapsule(py, Box::new(arrays), requested)?)
 }

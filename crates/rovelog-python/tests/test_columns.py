@@ -5,15 +5,17 @@ from __future__ import annotations
 import concurrent.futures
 import pathlib
 import re
+import struct
 from typing import Any
 
+import crafted
 import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from conftest import real_ulogs
+from conftest import CORPUS, real_ulogs
 
 import rovelog as rl
 
@@ -169,3 +171,28 @@ def test_nulls_are_never_a_silent_zero(flight: pathlib.Path) -> None:
     columns = rl.open(corpus / "timestamp-out-of-range.ulg")["t"].numpy()
     assert isinstance(columns["t_ns"], np.ma.MaskedArray)
     assert columns["t_ns"].mask.any()
+
+
+def test_arrays_of_texts_and_of_structs_have_their_shape(tmp_path: pathlib.Path) -> None:
+    def text(value: bytes) -> bytes:
+        return struct.pack("<I", len(value)) + value
+
+    definition = "string[2] names\nP[2] ps\n" + "=" * 80 + "\nMSG: p/P\nstring n\nuint8[] v\n"
+    payloads = [
+        text(b"a") + text(b"bb") + text(b"n0") + text(b"\1\2") + text(b"n1") + text(b""),
+        text(b"c") + text(b"dd") + text(b"n2") + text(b"\3") + text(b"n3") + text(b"\4\5"),
+    ]
+    topic = rl.open(crafted.bag(tmp_path / "a.bag", "p/M", definition, payloads))["/t"]
+    names, inner = topic["names"], topic.numpy()
+    assert names.tolist() == [["a", "bb"], ["c", "dd"]] and len(topic) == len(names)
+    assert inner["ps.n"].tolist() == [["n0", "n1"], ["n2", "n3"]] and inner["ps.v"].shape == (2, 2)
+    frame = topic.to_pandas()
+    assert frame["names[1]"].tolist() == ["bb", "dd"] and frame["ps[0].n"].tolist() == ["n0", "n2"]
+
+
+def test_integers_with_nulls_stay_integers_in_pandas(tmp_path: pathlib.Path) -> None:
+    log = rl.open(CORPUS / "ulog/timestamp-u16-out-of-range.ulg")
+    topic = next(topic for topic in log.topics.values() if topic.to_arrow()["t_ns"].null_count)
+    times = topic.to_arrow()["t_ns"].to_pylist()
+    found = topic.to_pandas()["t_ns"]
+    assert found.dtype == "Int64" and [None if pd.isna(at) else int(at) for at in found] == times

@@ -110,3 +110,23 @@ def test_an_integer_above_63_bits_is_a_partial_log(tmp_path: pathlib.Path) -> No
     assert done.returncode == 3
     logs = duckdb.sql(f"SELECT status, lost_values FROM '{tmp_path}/lake/_logs/*.parquet'").fetchall()
     assert logs == [("partial", 1)]
+
+
+def test_a_lake_made_by_an_engine_ends_at_ctrl_c(tmp_path: pathlib.Path) -> None:
+    for number in range(20):
+        ulog(tmp_path / f"{number}.ulg", topic(1, "counter", "uint64_t n;", rows("Q", (number,))))
+
+    def run(call: Any, tell: Any) -> list[Any]:
+        lake = tmp_path / "lake"
+        with pytest.raises(KeyboardInterrupt):
+            _core.lake_ingest([str(tmp_path)], str(lake), call, (1, 1, False), tell)
+        return duckdb.sql(f"SELECT status FROM '{lake}/_logs/*.parquet'").fetchall() if any(lake.glob("_logs/*")) else []
+
+    def stop(_: object) -> str:
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    calls: list[int] = []
+    assert run(stop, lambda row: None) == [] and len(calls) == 1
+    calls.clear()
+    assert set(run(_core.lake_answer, stop)) == {("ok",)} and len(calls) == 1

@@ -11,8 +11,9 @@ import sys
 import threading
 import tracemalloc
 
+import polars as pl
 import pytest
-from conftest import another_thread_gets_on, command, stops_at_ctrl_c
+from conftest import CORPUS, another_thread_gets_on, command, stops_at_ctrl_c
 
 import rovelog as rl
 from rovelog import _core
@@ -239,3 +240,43 @@ def test_notebooks_get_tables(real_log: rl.Log) -> None:
     topic = real_log["vehicle_attitude"]._repr_html_()
     assert "quat_reset_counter" in topic and "<svg" in topic
     assert "14604 records" in repr(real_log)
+
+
+def test_a_relative_path_is_that_of_the_moment_of_opening(
+    flight: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log_path = tmp_path / "in.ulg"
+    log_path.write_bytes(flight.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    log = rl.open("in.ulg")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    with pytest.raises(rl.WriteError, match="the output is the input"):
+        log.recover(log_path, force=True)
+    assert log_path.read_bytes() == flight.read_bytes()
+    assert log.path == "in.ulg" and rl.convert(log, elsewhere / "out.mcap").records > log.records
+
+
+def test_times_that_64_bits_do_not_hold_are_refused(flight: pathlib.Path) -> None:
+    log = rl.open(flight)
+    for beyond in (2**63, -(2**63) - 1, str(2**63)):
+        with pytest.raises(ValueError, match="64 bits"):
+            list(log.messages(start=beyond))
+        with pytest.raises(ValueError, match="64 bits"):
+            log["t"].between(beyond)
+    assert len(log["t"].lazy().filter(pl.col("t_ns") <= 2**63 - 1).collect()) == log["t"].count
+
+
+def test_records_without_a_time_are_at_none(flight: pathlib.Path) -> None:
+    log = rl.open(CORPUS / "ulog/timestamp-out-of-range.ulg")
+    times = [at for at in log["t"].to_arrow()["t_ns"].to_pylist() if at is not None]
+    assert len(times) < log["t"].count
+    assert log.align("t", on="t").to_arrow()["t_ns"].to_pylist() == sorted(times)
+
+
+def test_what_is_asked_of_a_part_of_the_log(flight: pathlib.Path, real_log: rl.Log) -> None:
+    with pytest.raises(ValueError, match="name at least one signal"):
+        rl.open(flight).signals()
+    with rl.open(str(real_log.path), topics="vehicle_attitude") as part:
+        assert list(part.health()) == ["vehicle_attitude/0"]

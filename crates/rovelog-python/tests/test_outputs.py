@@ -48,6 +48,31 @@ def test_a_partial_file_is_taken_over_unless_it_is_held(tmp_path: Path) -> None:
     assert part.read_bytes() == b"held"
 
 
+def test_a_link_with_the_name_of_the_partial_file_is_not_followed(tmp_path: Path) -> None:
+    precious, out = tmp_path / "precious", tmp_path / "out.csv"
+    precious.write_text("mine")
+    Path(f"{out}.partial").symlink_to(precious)
+    with pytest.raises(rl.WriteError, match="File exists"):
+        rl.convert(rl.open(CORPUS / "ulog/one-topic.ulg"), out)
+    assert precious.read_text() == "mine" and not out.exists()
+
+
+def test_a_file_that_got_its_name_meanwhile_is_not_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, log = tmp_path / "out.csv", rl.open(CORPUS / "ulog/one-topic.ulg")
+    part, lock, waiting = f"{out}.partial", fcntl.flock, [True]
+
+    def complete_first(file: int, how: int) -> None:
+        if waiting and waiting.pop():
+            os.write(file, b"of another program")
+            os.rename(part, out)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", complete_first)
+    with pytest.raises(rl.WriteError):
+        rl.convert(log, out)
+    assert out.read_text() == "of another program" and not os.path.exists(part)
+
+
 def test_a_replaced_file_keeps_its_mode_and_a_link_stays(tmp_path: Path) -> None:
     log = rl.open(CORPUS / "ulog" / "one-topic.ulg")
     out, link = tmp_path / "out.ulg", tmp_path / "link.ulg"

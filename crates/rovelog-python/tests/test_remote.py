@@ -131,6 +131,14 @@ def test_a_file_object_is_read_by_ranges() -> None:
     file.file.close()
 
 
+def test_file_objects_and_stores_have_their_limits() -> None:
+    with open(real_file("ulog/sample_log_small.ulg"), "rb", buffering=0) as file:
+        with pytest.raises(rl.RovelogError, match="more bytes|bytes"):
+            rl.open(file, max_bytes=1000)["vehicle_attitude"].to_polars()
+    with pytest.raises(rl.RovelogError, match="aws_acess_key_id"):
+        rl.open("s3://bucket/a.ulg", storage_options={"aws_acess_key_id": "x"})
+
+
 def test_addresses_are_pickled_with_their_settings(server: str) -> None:
     log = rl.open(f"{server}/rld/test_unsupported.rld", max_bytes=600_000)
     again = pickle.loads(pickle.dumps(log))

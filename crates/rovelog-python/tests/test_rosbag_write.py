@@ -213,6 +213,31 @@ def test_reindex(tmp_path: pathlib.Path) -> None:
     assert len(by_rosbag(cut)[0][2]) == 40
 
 
+def test_what_cannot_be_decompressed_is_not_cut_off(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lz4.bag"
+    data = bytearray(real_file("rosbag20/real_turtlesim_lz4.bag").read_bytes())
+    at = data.index(b"index_pos=") + len(b"index_pos=")
+    data[at : at + 8] = bytes(8)
+    path.write_bytes(data)
+    monkeypatch.setitem(sys.modules, "lz4", None)
+    monkeypatch.setitem(sys.modules, "lz4.frame", None)
+    with pytest.raises(ROSBagException, match="unsupported compression type: lz4"):
+        Bag(path, "a", allow_unindexed=True).close()
+    # The bag header is written again when the bag is opened.
+    assert path.read_bytes()[4200:] == data[4200:]
+
+
+def test_a_time_that_is_refused_leaves_nothing(tmp_path: pathlib.Path) -> None:
+    message = first(real_file("rosbag12/indexed.bag")).header
+    with Bag(tmp_path / "a.bag", "w") as out:
+        out.write("/a", message, Time(5))
+        with pytest.raises(Exception, match="argument out of range"):
+            out.write("/a", message, Time(-1))
+        out.write("/a", message, Time(6))
+    with Bag(tmp_path / "a.bag") as read:
+        assert [time.secs for _, _, time in read] == [5, 6]
+
+
 def test_arguments() -> None:
     for wrong in ({"mode": "z"}, {"compression": "zip"}, {"chunk_threshold": -1}, {"options": 5}, {"mode": "w", "version": 300}):
         with pytest.raises(ValueError):

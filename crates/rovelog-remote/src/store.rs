@@ -51,12 +51,10 @@ macro_rules! built {
             .with_connect_timeout($options.timeout)
             .with_allow_http($allow_http);
         let builder = $builder.with_client_options(client).with_retry(retries());
-        let builder = $options.storage.iter().fold(builder, |builder, (key, value)| {
-            match key.to_ascii_lowercase().parse() {
-                Ok(key) => builder.with_config(key, value),
-                Err(_) => builder,
-            }
-        });
+        let builder = $options.storage.iter().try_fold(builder, |builder, (key, value)| {
+            let known = key.to_ascii_lowercase().parse();
+            known.map(|known| builder.with_config(known, value)).map_err(bad)
+        })?;
         Arc::new(builder.build().map_err(bad)?) as Arc<dyn ObjectStore>
     }};
 }

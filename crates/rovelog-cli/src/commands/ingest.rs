@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use rovelog_scale::lake::{self, Ingested, Lake, LogRow, Options, Status as LogStatus, Worker};
 use serde::Serialize;
 
-use crate::context::{Context, Format};
+use crate::context::{Context, Format, Global};
 use crate::failure::{Failure, Outcome, Status};
 use crate::interpreter::INTERPRETER;
 use crate::text::{count, escape, parse_size, size};
@@ -107,8 +107,25 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Refuses options that say how logs are read: the logs of a lake are read in one way, whoever adds
+/// them.
+fn demand_no_reading(global: &Global) -> Result<(), Failure> {
+    let given = [
+        ("--strict", global.strict),
+        ("--input-format", global.input_format.is_some()),
+        ("--types", global.types.is_some()),
+        ("--msgs", global.msgs.is_some()),
+        ("--utc-start", global.utc_start.is_some()),
+        ("--max-unpacked", global.max_unpacked.is_some()),
+    ];
+    given.iter().find(|(_, is_given)| *is_given).map_or(Ok(()), |(name, _)| {
+        Err(Failure::usage(format!("{name} does not apply to ingest")).next(format!("leave {name} out")))
+    })
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Ndjson])?;
+    demand_no_reading(&context.global)?;
     if args.engine != Engine::Local {
         return by_engine(args, format, context);
     }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rovelog::Ledger;
+use rovelog::{Ledger, Select};
+use rovelog_export::Loss;
 use rovelog_export::report::{self, ReportOptions};
 
 use crate::context::{Context, Format};
@@ -58,21 +59,23 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         write(args, input, path, context)
     };
-    outputs.each_read(args.logs.paths(), context, context.jobs(), write, |input, _, (path, lost)| {
+    outputs.each_read(args.logs.paths(), context, context.jobs(), write, |input, _, (path, lost, losses)| {
         if let Some(path) = path {
             context.note(&format!("wrote {}", path.display()));
         }
-        Ok(context.notices.loss(&lost, &input.path))
+        let left_out = context.notices.losses(&losses);
+        Ok(left_out.max(context.notices.loss(&lost, &input.path)))
     })
 }
 
-/// Writes the report of one log. Returns its path if it is a file, and what the log has lost.
+/// Writes the report of one log. Returns its path if it is a file, and what the log and the report
+/// have lost.
 fn write(
     args: &Args,
     input: &Input,
     path: Option<&Path>,
     context: &Context,
-) -> Result<(Option<PathBuf>, Ledger), Failure> {
+) -> Result<(Option<PathBuf>, Ledger, Vec<Loss>), Failure> {
     let (log, provenance) = input.open_with_provenance(context, &Need::All, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
@@ -81,5 +84,7 @@ fn write(
         Destination::create(path, "report.html", &input.files(context), args.output.args(), context)?;
     report::write(&log, &provenance, &options, &mut out)
         .map_err(|error| Failure::from(error).at(&input.path))?;
-    Ok((out.finish()?, log.info().lost.clone()))
+    // Known once the report has read the columns.
+    let losses = Loss::of_columns(&*log, &Select::all());
+    Ok((out.finish()?, log.info().lost.clone(), losses))
 }

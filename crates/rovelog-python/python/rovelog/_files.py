@@ -95,20 +95,12 @@ def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
     """An empty file that no other program writes, open; gone at the end unless it got another name."""
     if os.path.exists(part):
         _demand_no_input(part, sources)
+    file = _locked(part)
+    while not _is_at(file, part):
+        # Another program has just given this file its name.
+        os.close(file)
+        file = _locked(part)
     try:
-        file = os.open(part, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise _not_written(part.removesuffix(".partial"), error) from error
-    try:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                what = "another program is writing this output"
-                after = "wait until it is done, or name another file"
-                raise WriteError(what, errno=error.errno, path=part, next=after) from error
-            except OSError:  # a file system without locks
-                pass
         os.truncate(file, 0)
         try:
             yield part, file
@@ -117,6 +109,35 @@ def _claimed(part: str, sources: list[str]) -> Iterator[tuple[str, int]]:
                 os.remove(part)
     finally:
         os.close(file)
+
+
+def _locked(part: str) -> int:
+    """A file that was left, or a new one, open and locked. A link is not followed: it would lead out of the folder."""
+    try:
+        if os.path.islink(part):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        file = os.open(part, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        raise _not_written(part.removesuffix(".partial"), error) from error
+    if fcntl is None:
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(file)
+        what = "another program is writing this output"
+        after = "wait until it is done, or name another file"
+        raise WriteError(what, errno=error.errno, path=part, next=after) from error
+    except OSError:  # a file system without locks
+        pass
+    return file
+
+
+def _is_at(file: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _not_written(path: str, error: OSError) -> WriteError:

@@ -79,7 +79,7 @@ def open(
     log = Log(reader, names, opening)
     if given is not None and log.info.clock == "unix":
         raise UnsupportedError("the clock of the log is UTC", format=log.format, path=log.path, next="leave out utc_start")
-    log._types = [os.fspath(extra) for extra in (types, msgs) if extra is not None]
+    log._types = [os.path.abspath(extra) for extra in (types, msgs) if extra is not None]
     if strict and log.info.loss is not None:
         raise CorruptError(
             log.info.loss,
@@ -337,6 +337,8 @@ class Log:
         Raises FieldNotFound, which says what would match, and for units that do not go together. On the command line:
         `rovelog plot FILE SIGNAL...` and `--fields`.
         """
+        if not names:
+            raise ValueError("name at least one signal")
         return Table(_core.signal_values(self._reader, list(names), _times.window(start, end, self._info)))
 
     def events(self, condition: str, *, start: Moment | None = None, end: Moment | None = None) -> list[Occurrence]:
@@ -353,7 +355,8 @@ class Log:
         numpy = need("numpy")
         if isinstance(on, str) and on in self:
             times = self[on].select().between(*window).numpy()["t_ns"]
-            return numpy.sort(numpy.asarray(times, dtype=numpy.int64))
+            # Records without a time are at none.
+            return numpy.sort(numpy.ma.compressed(times))
         if not isinstance(on, (str, dt.timedelta)):
             return numpy.asarray(on if hasattr(on, "__len__") else list(on), dtype=numpy.int64)
         if isinstance(on, str) and _core.duration_ns(on) is None:
@@ -380,7 +383,7 @@ class Log:
         """
         window = _times.window(start, end, self._info)
         found = [TopicHealth(**facts) for facts in self._reader.health(window)]
-        return {health.topic: health for health in found}
+        return {health.topic: health for health in found if health.topic in self.topics}
 
     @cached_property
     def text(self) -> list[Text]:

@@ -29,11 +29,11 @@ def array(leaf: _core.Leaf) -> Any:
             part = {name: values[offsets[row] : offsets[row + 1]] for name, values in inner.items()}
             # A list of structs is a dict of arrays.
             out[row] = part[leaf.name] if list(part) == [leaf.name] else part
-        return out
+        return out.reshape(leaf.shape)
     objects = leaf.objects or []
     out = np.empty(len(objects), dtype=object)
     out[:] = objects
-    return out
+    return out.reshape(leaf.shape)
 
 
 def _with_nulls(values: Any, valid: Any) -> Any:

@@ -238,13 +238,21 @@ def _window(node: Any) -> Window:
     value = _integer(right)
     if value is None:
         return None, None
-    return {
-        "Gt": (value + 1, None),
-        "GtEq": (value, None),
-        "Lt": (None, value),
-        "LtEq": (None, value + 1),
-        "Eq": (value, value + 1),
-    }.get(operator, (None, None))
+    return _within(
+        {
+            "Gt": (value + 1, None),
+            "GtEq": (value, None),
+            "Lt": (None, value),
+            "LtEq": (None, value + 1),
+            "Eq": (value, value + 1),
+        }.get(operator, (None, None))
+    )
+
+
+def _within(window: Window) -> Window:
+    """A window whose sides are times of 64 bits; a side beyond them is open: the predicate is applied to the rows anyway."""
+    start, end = (side if side is not None and -(2**63) <= side < 2**63 else None for side in window)
+    return start, end
 
 
 def may_hold(predicate: Any, path_column: str | None, path: str | None) -> bool:

@@ -68,7 +68,7 @@ def reader(
     if not isinstance(data, bytes):
         raise TypeError("the file object gives text: open it with mode 'rb'")
     if parts:
-        return _core.Reader.remote(f, name, format, types, max_unpacked, msgs, utc_start=utc_start)
+        return _core.Reader.remote(f, name, format, types, max_unpacked, msgs, max_bytes=max_bytes, utc_start=utc_start)
     return _core.Reader.from_bytes(data, format, name, types, max_unpacked, msgs, utc_start)
 
 

@@ -56,9 +56,12 @@ class Columns:
 
         `index` names the index column: "time" (UTC), "t_ns" (ns on the log clock) or any other. The
         frame is a writable copy; with `copy=False` it shares the decoded memory and is read-only.
-        Raises FieldNotFound for an unknown index column.
+        Integers and booleans with nulls are the nullable types of pandas (`Int64`). Raises FieldNotFound
+        for an unknown index column.
         """
-        frame: pandas.DataFrame = need("pandas").DataFrame(_numpy.flat(self._table().leaves()), copy=copy)
+        library = need("pandas")
+        columns = {name: _nullable(library, values) for name, values in _numpy.flat(self._table().leaves()).items()}
+        frame: pandas.DataFrame = library.DataFrame(columns, copy=copy)
         if index is not None and index not in frame.columns:
             found = near(index, frame.columns)
             utc = "the log does not tell its UTC: index by t_ns" if index == "time" else None
@@ -136,3 +139,12 @@ class Table(Columns):
 
     def __repr__(self) -> str:
         return f"<rovelog.Table: {len(self)} rows of {', '.join(self.column_names)}>"
+
+
+def _nullable(library: Any, values: Any) -> Any:
+    """A column for pandas, which makes floats of masked integers: times in ns would not be exact."""
+    kind = values.dtype.kind
+    if kind not in "iub" or not hasattr(values, "mask"):
+        return values
+    nullable = library.arrays.BooleanArray if kind == "b" else library.arrays.IntegerArray
+    return nullable(values.data.copy(), values.mask.copy())

@@ -45,7 +45,13 @@ def to_datetime(unix_ns: int) -> dt.datetime:
 
 def window(start: Moment | None, end: Moment | None, info: Info) -> Window:
     """From one time until before another; None leaves a side open."""
-    return (resolve(start, info), resolve(end, info))
+    return (_held(resolve(start, info)), _held(resolve(end, info)))
+
+
+def _held(time: int | None) -> int | None:
+    if time is not None and not -(2**63) <= time < 2**63:
+        raise ValueError(f"{time} ns is no time of a log: 64 bits do not hold it")
+    return time
 
 
 def in_both(a: Window, b: Window) -> Window:

@@ -103,6 +103,11 @@ impl Part {
         };
         match &slot.element {
             Element::Byte => Ok(PyBytes::new(py, split(rest, len)).into_any()),
+            // As genpy: numbers are a tuple, truth values a list.
+            Element::Scalar(scalar) if *scalar == Scalar::Bool => {
+                let truths = split(rest, len).iter().map(|byte| *byte != 0);
+                Ok(PyList::new(py, truths.collect::<Vec<_>>())?.into_any())
+            }
             Element::Scalar(scalar) => {
                 let bytes = split(rest, len * scalar.size());
                 self.kept(py, bytes, || {

@@ -32,4 +32,4 @@ pub use layout::Lake;
 pub use logs::{LogRow, Status};
 pub use member::{Member, Pack};
 pub use pack::{Packed, write};
-pub use work::{Engine, Worker};
+pub use work::{Engine, NoAnswer, Worker};

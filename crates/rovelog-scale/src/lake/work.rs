@@ -19,7 +19,16 @@ use crate::error::Blame;
 
 /// Has a task done elsewhere, and returns what [`Worker::answer`] returned there, or why there is
 /// no answer.
-pub type Engine = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
+pub type Engine = Arc<dyn Fn(&str) -> Result<String, NoAnswer> + Send + Sync>;
+
+/// Why an engine has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// Its worker ended. The task is tried again.
+    Ended(String),
+    /// The run is to end: no log that is left is added.
+    Stopped(String),
+}
 
 /// How a worker is started.
 #[derive(Clone)]
@@ -125,7 +134,13 @@ impl Worker {
         let task = serde_json::to_string(&task).map_err(|error| Failure::Ended(error.to_string()))?;
         let (answer, why) = match self {
             Self::Process { program, arguments } => in_process(program, arguments, &task)?,
-            Self::Engine(engine) => (engine(&task).map_err(Failure::Ended)?, "no answer".to_owned()),
+            Self::Engine(engine) => {
+                let answer = engine(&task).map_err(|error| match error {
+                    NoAnswer::Ended(why) => Failure::Ended(why),
+                    NoAnswer::Stopped(why) => Failure::Stopped(why),
+                })?;
+                (answer, "no answer".to_owned())
+            }
         };
         match serde_json::from_str(&answer) {
             Ok(Answer::Done(packed)) => Ok(packed),

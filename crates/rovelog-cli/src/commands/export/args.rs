@@ -25,7 +25,8 @@ NDJSON and MCAP files contain all topics. Tables start with the columns t_ns (lo
 nanoseconds) and time (UTC, if the log has it).
 
 --on and --every make one table of several topics, with columns TOPIC.FIELD. --fields also takes \
-derived fields and expressions (see rovelog plot --help), which become columns.
+derived fields and expressions (see rovelog plot --help), which become columns, and writes arrays \
+whole: q for q[0].
 
 Of several logs, the output is a folder with a file for each log, or, for tables, with a folder for \
 each log.

@@ -20,7 +20,7 @@ use crate::outfile::{OutArgs, OutFile, OutFolder};
 use crate::text::count;
 use crate::times::Times;
 use crate::velodyne::VelodyneArgs;
-use crate::when::WindowArgs;
+use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
 Compressed images are copied byte for byte; raw images become PNG files. Each revolution of a \
@@ -170,7 +170,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         ));
     }
     let times = context.times(log.info()).map_err(here)?;
-    let window = args.window.resolve(&times, None).map_err(here)?;
+    let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
     let mut inputs = input.files(context);
     inputs.extend(args.velodyne.file());
     context.progress.start(Some(log.info().size));

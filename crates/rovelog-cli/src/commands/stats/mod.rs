@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use rovelog::{AnyLog, Select};
+use rovelog::{AnyLog, Select, Topic};
 use rovelog_export::statistics::{Number, short};
 use serde::{Serialize, Serializer};
 
@@ -113,10 +113,33 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let (mut power, mut losses) = (None, Vec::new());
     let sections: Sections<'_> = match &log {
         AnyLog::Rld(reader) => {
-            let times = context.times(log.info())?;
-            power
-                .insert(power::Power::new(reader, &args.power, window, times, context)?)
-                .sections(&args.power)?
+            let rows = log.topics().first();
+            let of_rows = |topic: &Topic| rows.is_some_and(|rows| rows.name == topic.name);
+            let others: Vec<&Topic> = topics.iter().filter(|topic| !of_rows(topic)).copied().collect();
+            let has_rows = others.len() < topics.len() || rows.is_none();
+            if args.power.is_asked() && !has_rows {
+                return Err(here(
+                    Failure::usage(format!("charge and energy are those of topic {}", log.topics()[0].name))
+                        .next("select it too, or leave out --topics"),
+                ));
+            }
+            let mut further = None;
+            if !args.power.is_asked() && !others.is_empty() {
+                let means = (context.jobs(), &context.progress);
+                let (section, lost) = records::section(reader, &others, window, means)?;
+                (further, losses) = (Some(section), lost);
+            }
+            if has_rows {
+                let times = context.times(log.info())?;
+                let power = power.insert(power::Power::new(reader, &args.power, window, times, context)?);
+                let mut more = further.map_or_else(Vec::new, |section| section.fields);
+                Box::new(power.sections(&args.power)?.map(move |mut section| {
+                    section.fields.append(&mut more);
+                    section
+                }))
+            } else {
+                Box::new(further.into_iter())
+            }
         }
         other if args.power.is_asked() => {
             let what = format!("{} logs have no charge and energy", other.format().name);

@@ -226,23 +226,28 @@ fn events<'p, 'a: 'p>(
         || Failure::usage(format!("{above:?} is not NAME=ENTER[,LEAVE]")).next("for example I1=0.005,0.004");
     let (name, values) = above.split_once('=').ok_or_else(usage)?;
     let (enter, leave) = values.split_once(',').unwrap_or((values, values));
-    let (enter, leave): (f64, f64) =
-        (enter.parse().map_err(|_| usage())?, leave.parse().map_err(|_| usage())?);
+    let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(usage);
+    let (enter, leave) = (number(enter)?, number(leave)?);
     let current = sums.currents().iter().find(|current| current.name == name).cloned();
     let scale = match &current {
         Some(current) => current.scale,
         None => log.channels()[log.channel(name).map_err(failed)?].scale,
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a threshold outside the range of values never matches"
-    )]
-    let raw = |value: f64| (value * 10f64.powi(-scale)).ceil() as i64;
-    let threshold = Threshold::new(raw(enter), raw(leave));
+    let threshold = Threshold::new(raw_of(enter, scale), raw_of(leave, scale));
     Ok(match current {
         Some(current) => Events::of_current(log, sums, &current, margin, threshold),
         None => Events::of_channel(log, sums, log.channel(name).map_err(failed)?, threshold),
     })
+}
+
+/// Returns the smallest raw value that is `value` or more, with a scale of 10^`exponent`.
+#[expect(clippy::cast_possible_truncation, reason = "a threshold outside the range of values never matches")]
+fn raw_of(value: f64, exponent: i32) -> i64 {
+    let near = (value * 10f64.powi(-exponent)).round() as i64;
+    // The product is rounded, the values that are shown are not.
+    let Some(scale) = Scale::new(exponent) else { return near };
+    let reaches = |raw: &i64| scale.apply(*raw) >= value;
+    (-1..=1).map(|step| near.saturating_add(step)).find(reaches).unwrap_or(near)
 }
 
 /// Conversion of sums to output lines.

@@ -14,7 +14,7 @@ use crate::outfile::{OutArgs, OutFile};
 use crate::outputs::Outputs;
 use crate::select::unknown_topic;
 use crate::text::count;
-use crate::when::WindowArgs;
+use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
 Without --topic, all instances of the first of these topics with a fix are used: \
@@ -84,9 +84,10 @@ enum Target {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let kind = target(args, context)?;
-    let by_name = args.output.as_deref().and_then(by_name);
+    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let by_name = path.and_then(by_name);
     let outputs = Outputs {
-        path: args.output.as_deref(),
+        path,
         is_file: by_name.is_some(),
         extension: match kind {
             Target::File(format) | Target::Stdout(format) => Some(format.name()),
@@ -111,7 +112,7 @@ fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context:
     let log = input.open(context)?;
     let here = |failure: Failure| failure.at(&input.path);
     let times = context.times(log.info()).map_err(here)?;
-    let window = args.window.resolve(&times, None).map_err(here)?;
+    let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
     for name in &args.topic {
         let known = |name: &str| log.topics().iter().any(|t| t.answers_to(name) || t.type_name == name);
         if !known(name) {
@@ -165,7 +166,8 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
         let format = context.format(&[Format::Json, Format::Ndjson, Format::Csv])?;
         return Ok(Target::Table(format));
     }
-    let target = match (format, args.output.as_deref()) {
+    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let target = match (format, path) {
         (Some(format), Some(_)) => Target::File(format),
         (Some(format), None) => Target::Stdout(format),
         (None, Some(path)) => {

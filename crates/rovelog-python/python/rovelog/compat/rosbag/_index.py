@@ -127,6 +127,10 @@ def read_chunk_header(file: IO[bytes]) -> ChunkHeader:
     return ChunkHeader(compression, size, records._read_uint32_field(header, "size"), file.tell())
 
 
+class UnsupportedCompressionError(ROSBagException):
+    """The data of a chunk cannot be decompressed here. They may be sound."""
+
+
 def unpack(compression: str, data: bytes) -> bytes:
     """The data of a chunk, decompressed."""
     if compression == Compression.NONE:
@@ -134,9 +138,12 @@ def unpack(compression: str, data: bytes) -> bytes:
     if compression == Compression.BZ2:
         return bz2.decompress(data)
     if compression == Compression.LZ4 and (lz4 := lz4_frames()) is not None:
-        unpacked: bytes = lz4.decompress(data)
+        try:
+            unpacked: bytes = lz4.decompress(data)
+        except RuntimeError as error:
+            raise ROSBagException(str(error)) from error
         return unpacked
-    raise ROSBagException(f"unsupported compression type: {compression}")
+    raise UnsupportedCompressionError(f"unsupported compression type: {compression}")
 
 
 def lz4_frames() -> Any:
@@ -249,6 +256,9 @@ def reindex(file: IO[bytes], file_header_pos: int) -> Iterator[tuple[ChunkInfo, 
                 after = chunk_header.data_pos + chunk.complete
             else:
                 break
+        except UnsupportedCompressionError:
+            # Nothing is cut off that another reader can read.
+            raise
         except (ROSBagException, OSError, struct.error, EOFError, ValueError):
             break
         info = chunk.info(at)

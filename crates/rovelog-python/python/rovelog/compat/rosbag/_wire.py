@@ -84,6 +84,8 @@ class Unpacker:
             count = int(array[2]) if array[2] else self._take("<I")[0]
             if array[1] in BYTES:
                 return self._take(f"<{count}s")[0]
+            if array[1] == "bool":
+                return list(self._take(f"<{count}?"))
             if array[1] in CODES:
                 return self._take(f"<{count}{CODES[array[1]]}")
             return [self.field(array[1], nested) for _ in range(count)]

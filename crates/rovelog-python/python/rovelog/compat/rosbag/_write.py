@@ -130,13 +130,14 @@ class Writer:
     def message(self, connection: int, time: Any, data: bytes) -> int:
         """Writes a message to the open chunk. Returns the size of the chunk."""
         assert self._chunk is not None
-        self._index.setdefault(connection, []).append((time, self._size()))
-        self._chunk.count(connection, time)
+        # A time that is refused leaves nothing in the index.
         header: dict[str, str | bytes] = {
             "op": records._pack_uint8(records._OP_MSG_DATA),
             "conn": records._pack_uint32(connection),
             "time": records._pack_time(time),
         }
+        self._index.setdefault(connection, []).append((time, self._size()))
+        self._chunk.count(connection, time)
         records._write_record(self._out(), header, data)
         return self._size()
 
