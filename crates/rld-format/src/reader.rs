@@ -115,6 +115,11 @@ impl RldReader {
         self.info.problems = self.diagnostics.total();
     }
 
+    /// Returns the topic of the rows: `samples`, or `ambient` if the log is an ambient file itself.
+    pub fn rows_topic(&self) -> &Topic {
+        &self.topics[0]
+    }
+
     /// Returns the header of the first file.
     pub fn header(&self) -> &Header {
         &self.validated.header

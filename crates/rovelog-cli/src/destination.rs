@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::context::{Context, Format};
 use crate::failure::Failure;
-use crate::outfile::{OutArgs, OutFile};
+use crate::outfile::{OutArgs, OutFile, unless_stdout};
 use crate::output::Out;
 
 /// Options of commands that write one file or to stdout.
@@ -31,7 +31,7 @@ impl OutputArgs {
 
     /// Returns the given path, unless it is stdout.
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-"))
+        unless_stdout(self.output.as_deref())
     }
 
     /// Returns the options of files.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rovelog::{Error, ErrorKind};
 
+use crate::not_built_in;
+
 /// Status of a command; a greater value is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
@@ -162,6 +164,9 @@ impl From<rovelog_export::ExportError> for Failure {
         match error {
             rovelog_export::ExportError::Log(error) => error.into(),
             rovelog_export::ExportError::Io(error) => error.into(),
+            rovelog_export::ExportError::NotBuiltIn { what, feature } => {
+                not_built_in::failure(&format!("does not write {what}"), feature)
+            }
             error => Self::failed(error.to_string()),
         }
     }

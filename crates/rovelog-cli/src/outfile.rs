@@ -17,6 +17,15 @@ pub(crate) struct OutArgs {
     pub(crate) force: bool,
 }
 
+/// Returns the given path, unless it is `-` for stdout.
+pub(crate) fn unless_stdout(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| !is_stdout(path))
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// A file that is written next to its final place, as `OUT.partial`, and moved there when it is
 /// complete. If it is dropped before [`finish`](Self::finish), it leaves nothing behind.
 ///
@@ -173,7 +182,7 @@ impl OutFolder {
             return Err(Failure::usage("several files cannot be written to a server")
                 .next("name one file, or write them to a folder and copy that"));
         }
-        if path == Path::new("-") {
+        if is_stdout(path) {
             return Err(Failure::usage("several files cannot be written to standard output")
                 .next("name a folder; ./- is one called -"));
         }

@@ -51,6 +51,29 @@ fn exit_codes_tell_what_became_of_the_data() {
     }
 }
 
+/// An option that has no effect on what is written is refused, not passed over.
+#[test]
+fn options_without_effect_are_refused() {
+    for (line, option) in [
+        ("plot ../ulog/one-topic.ulg t.x -o /dev/null --to html --width 300", "--width"),
+        ("plot ../ulog/one-topic.ulg t.x -o /dev/null --to html --height 300", "--height"),
+        ("plot ../ulog/one-topic.ulg t.x --to svg --dpi 192", "--dpi"),
+        ("plot ../ulog/one-topic.ulg t.x --theme dark", "--theme"),
+        ("track ../ulog/utc-gps-int32.ulg --to gpx --altitude absolute", "--altitude"),
+        ("track ../ulog/utc-gps-int32.ulg -f csv --altitude clamp", "--altitude"),
+        ("stats ../ulog/one-topic.ulg --timing --fields x", "--timing"),
+        ("stats ../rld/v4.rld --timing --energy", "--timing"),
+        ("extract ../vel/all-kinds.vel -o none --only images --model VLP-16", "--model"),
+        ("extract ../vel/velodyne-vlp16.vel -o none --only packets --cloud ply", "--cloud"),
+        ("extract ../rosbag/console.bag -o none --plain-offsets", "--plain-offsets"),
+    ] {
+        let output = run(line);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(option), "{line}: {said}");
+        assert!(output.stdout.is_empty(), "{line}");
+    }
+}
+
 #[test]
 fn info_and_cat_agree_with_the_truth() {
     for (name, expected) in cases().into_iter().filter(|(_, expected)| expected["open"] == "ok") {

@@ -85,6 +85,8 @@ fn stats_show_the_ambient_file_too() {
     assert_eq!(topics("stats v4.rld -f ndjson"), [true, true]);
     assert_eq!(topics("stats v4.rld -f ndjson --topics ambient"), [false, true]);
     assert_eq!(topics("stats v4.rld -f ndjson --topics samples"), [true, false]);
+    // The window starts behind the last measured row.
+    assert_eq!(topics("stats v4.rld -f ndjson -S +100ms"), [false, true]);
     let output = place.run("stats v4.rld --topics ambient --energy");
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
 }

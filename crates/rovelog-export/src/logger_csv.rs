@@ -3,10 +3,9 @@
 
 use std::io::Write;
 
-use rovelog::LogReader as _;
 use rovelog::core::text::count;
 use rovelog::rld_format::csv::CsvStyle;
-use rovelog::rld_format::{AMBIENT, RldReader, SAMPLES};
+use rovelog::rld_format::{AMBIENT, RldReader};
 
 use crate::{ExportError, Exported, Loss};
 
@@ -17,7 +16,7 @@ use crate::{ExportError, Exported, Loss};
 pub fn write<W: Write>(log: &RldReader, style: CsvStyle, mut out: W) -> Result<Exported<W>, ExportError> {
     let written = log.write_logger_csv(style, &mut out)?;
     // The log may itself be the file of the ambient sensors.
-    let topic = log.topics().first().map_or(SAMPLES, |topic| topic.name.as_str());
+    let topic = &log.rows_topic().name;
     let mut losses: Vec<_> = written.lost.into_iter().map(|why| Loss::new(topic, "", why)).collect();
     if let Some(ambient) = log.ambient() {
         let why = format!("the logger's CSV has no place for {}", count(ambient.rows(), "record"));

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rovelog::{AnyLog, Error, ErrorKind, ReadOptions, Result, Select};
-use rovelog_remote::{Address, Options, Origin, RemoteError, RemoteFile, Take};
+use rovelog_remote::{Address, Moved, Options, Origin, RemoteError, RemoteFile, Take};
 
 /// Bytes that are read of a file object at once.
 const PIECE: u64 = 8 << 20;
@@ -100,7 +99,7 @@ pub(crate) struct FileObject {
     base: u64,
     size: u64,
     max_bytes: Option<u64>,
-    read: AtomicU64,
+    moved: Mutex<Moved>,
 }
 
 impl FileObject {
@@ -111,7 +110,7 @@ impl FileObject {
         let end: u64 = object.call_method0("tell")?.extract()?;
         object.call_method1("seek", (base,))?;
         let (object, size) = (object.clone().unbind(), end.saturating_sub(base));
-        Ok(Self { object, base, size, max_bytes, read: AtomicU64::new(0) })
+        Ok(Self { object, base, size, max_bytes, moved: Mutex::default() })
     }
 
     fn piece(&self, at: u64, len: u64) -> PyResult<Vec<u8>> {
@@ -122,6 +121,12 @@ impl FileObject {
             Ok(read.cast::<PyBytes>()?.as_bytes().to_vec())
         })
     }
+
+    fn count(&self, bytes: u64) {
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        moved.requests += 1;
+        moved.bytes += bytes;
+    }
 }
 
 impl Origin for FileObject {
@@ -129,12 +134,13 @@ impl Origin for FileObject {
         self.size
     }
 
+    fn moved(&self) -> Moved {
+        *self.moved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn each(&self, ranges: &[Range<u64>], take: Take<'_>) -> std::result::Result<(), RemoteError> {
-        let more = ranges.iter().map(|range| range.end - range.start).sum::<u64>();
-        let bytes = self.read.fetch_add(more, Ordering::Relaxed).saturating_add(more);
-        if let Some(limit) = self.max_bytes.filter(|limit| bytes > *limit) {
-            return Err(RemoteError::TooMany { bytes, limit });
-        }
+        let more = ranges.iter().map(|range| range.end - range.start).sum();
+        self.moved().allow(more, self.max_bytes)?;
         for range in ranges {
             let mut at = range.start;
             while at < range.end {
@@ -144,6 +150,7 @@ impl Origin for FileObject {
                 if got == 0 || got > asked {
                     return Err(RemoteError::Short { at, asked, got });
                 }
+                self.count(got);
                 take(at, piece.into())?;
                 at += got;
             }

@@ -116,6 +116,11 @@ def test_stamps() -> None:
         (lambda: Time(1.5, 1), ValueError),
         (lambda: Time(math.nan), ValueError),
         (lambda: Time("1"), TypeError),  # type: ignore[arg-type]
+        (lambda: Time(-1), TypeError),
+        (lambda: Time(0, -1), TypeError),
+        (lambda: Time.from_sec(-0.5), TypeError),
+        (lambda: Time(1) - Duration(2), TypeError),
+        (lambda: Time(1) + Duration(-2), TypeError),
         (lambda: first < span, TypeError),  # type: ignore[operator]
         (lambda: first + last, TypeError),  # type: ignore[operator]
         (lambda: span - first, TypeError),  # type: ignore[operator]

@@ -15,6 +15,20 @@ pub struct Moved {
     pub bytes: u64,
 }
 
+impl Moved {
+    /// Refuses what would move more bytes than are allowed.
+    ///
+    /// # Errors
+    /// Returns [`RemoteError::TooMany`] if `more` bytes would exceed `limit`.
+    pub fn allow(&self, more: u64, limit: Option<u64>) -> Result<(), RemoteError> {
+        let bytes = self.bytes.saturating_add(more);
+        match limit {
+            Some(limit) if bytes > limit => Err(RemoteError::TooMany { bytes, limit }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Hands over bytes as they come, each time with their offset.
 pub type Take<'a> = &'a mut dyn FnMut(u64, Bytes) -> Result<(), RemoteError>;
 

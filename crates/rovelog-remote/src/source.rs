@@ -127,15 +127,6 @@ impl Source {
         Ok(got)
     }
 
-    /// Refuses what would move more bytes than are allowed.
-    fn allow(&self, more: u64) -> Result<(), RemoteError> {
-        let bytes = self.moved().bytes.saturating_add(more);
-        match self.options.max_bytes {
-            Some(limit) if bytes > limit => Err(RemoteError::TooMany { bytes, limit }),
-            _ => Ok(()),
-        }
-    }
-
     /// Refuses an answer about another version of the file than the first one.
     fn compare(&self, meta: &ObjectMeta) -> Result<(), RemoteError> {
         let first = &self.first;
@@ -171,7 +162,7 @@ impl Origin for Source {
     fn each(&self, ranges: &[Range<u64>], take: Take<'_>) -> Result<(), RemoteError> {
         let pieces = pieces(ranges);
         let asked: u64 = pieces.iter().map(|range| range.end - range.start).sum();
-        self.allow(asked)?;
+        self.moved().allow(asked, self.options.max_bytes)?;
         let is_large = pieces.iter().any(|range| range.end - range.start > PIECE / 8);
         let at_once = if is_large { LARGE_AT_ONCE } else { SMALL_AT_ONCE };
         self.runtime.block_on(async {
@@ -190,7 +181,7 @@ impl Origin for Source {
 
     /// In one request, of a server without ranges.
     fn whole(&self, take: Take<'_>) -> Result<(), RemoteError> {
-        self.allow(self.size())?;
+        self.moved().allow(self.size(), self.options.max_bytes)?;
         let limit = self.options.timeout;
         self.runtime.block_on(async {
             let answer = within(limit, self.store.get_opts(&self.path, GetOptions::default())).await?;

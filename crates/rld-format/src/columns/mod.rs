@@ -58,9 +58,7 @@ impl RldReader {
     /// # Errors
     /// Returns an error if the header does not allow rows to be located.
     pub fn columns_with(&self, select: &Select, options: &ColumnOptions) -> Result<RldBatches<'_>, RldError> {
-        use rovelog_core::LogReader as _;
-        let name = self.topics().first().map_or(crate::state::SAMPLES, |topic| topic.name.as_str());
-        self.batches_as(name, select, options)
+        self.batches_as(&self.rows_topic().name, select, options)
     }
 
     pub(crate) fn batches_as(

@@ -204,7 +204,7 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
     }
     let mut details = Vec::new();
     let mut ranges = if wanted(0) { log.rows_selected(select) } else { Vec::new() };
-    let kept = log.topics().first().filter(|topic| select.keeps_last_before(topic)).and(select.start);
+    let kept = select.start.filter(|_| select.keeps_last_before(log.rows_topic()));
     if let Some(row) = kept.and_then(|start| log.last_before(start)) {
         match ranges.first_mut() {
             Some(rows) if rows.start == row + 1 => rows.start = row,

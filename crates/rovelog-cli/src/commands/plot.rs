@@ -14,7 +14,7 @@ use crate::destination::Destination;
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, logs_and_signals};
 use crate::not_built_in;
-use crate::outfile::OutArgs;
+use crate::outfile::{OutArgs, unless_stdout};
 use crate::outputs::Outputs;
 use crate::select::{TopicArgs, no_signal};
 use crate::text::{Paint, count, escape};
@@ -105,6 +105,20 @@ impl Kind {
     }
 }
 
+impl Args {
+    /// Returns the first option that does not apply to this output.
+    fn without_effect(&self, kind: Kind) -> Option<&'static str> {
+        let is_page = kind == Kind::Html;
+        let given = [
+            ("--width", self.width.is_some() && is_page),
+            ("--height", self.height.is_some() && is_page),
+            ("--dpi", self.dpi.is_some() && kind != Kind::Png),
+            ("--theme", self.theme.is_some() && kind == Kind::Text),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+}
+
 pub(super) fn theme(name: &str) -> Result<Theme, String> {
     match name {
         "light" => Ok(Theme::Light),
@@ -126,7 +140,7 @@ fn kind(name: &str) -> Result<Kind, String> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
-    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let path = unless_stdout(args.output.as_deref());
     let by_name = path.and_then(|path| path.extension()?.to_str()).and_then(|name| kind(name).ok());
     let kind = match (args.to.or(by_name), path) {
         (Some(kind), _) => kind,
@@ -139,6 +153,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     };
     if matches!(kind, Kind::Png | Kind::Pdf) && !plot::PICTURES {
         return Err(not_built_in::failure("writes no PNG and PDF, only .svg and .html", "pictures"));
+    }
+    if let Some(option) = args.without_effect(kind) {
+        return Err(Failure::usage(format!("{option} has no effect on this output"))
+            .next(format!("leave {option} out, or name another output: -o plot.png")));
     }
     let (logs, signals) = logs_and_signals(&args.words);
     match (signals.is_empty(), args.all) {

@@ -40,7 +40,7 @@ fn carried(secs: i64, nsecs: i64) -> (i64, i64) {
 
 /// Common parts of both classes; their operators are added to them.
 macro_rules! stamp {
-    ($class:ident, $what:literal, { $($sums:item)* }) => {
+    ($class:ident, $what:literal, $demand:path, { $($sums:item)* }) => {
         #[doc = $what]
         #[pyclass(get_all, set_all, from_py_object, module = "rovelog.compat.rosbag")]
         #[derive(Clone)]
@@ -66,7 +66,7 @@ macro_rules! stamp {
             #[pyo3(signature = (secs=Seconds::Whole(0), nsecs=0), text_signature = "(secs=0, nsecs=0)")]
             fn new(secs: Seconds, nsecs: i64) -> PyResult<Self> {
                 let (secs, nsecs) = secs.with(nsecs)?;
-                Ok(Self::carried(secs, nsecs))
+                $demand(Self::carried(secs, nsecs))
             }
 
             /// From seconds as a float.
@@ -250,7 +250,12 @@ fn floored(value: f64, by: f64) -> (f64, f64) {
     (((value - rest) / by).round(), rest)
 }
 
-stamp!(Time, "A point in time: seconds and nanoseconds.", {
+/// Refuses a time before 1970, as the ROS class does.
+fn after_1970(time: Time) -> PyResult<Time> {
+    if time.secs < 0 { Err(PyTypeError::new_err("a Time is not below zero")) } else { Ok(time) }
+}
+
+stamp!(Time, "A point in time: seconds and nanoseconds.", after_1970, {
     /// Seconds as a float, which is not exact.
     fn to_time(&self) -> f64 {
         self.to_sec()
@@ -258,7 +263,7 @@ stamp!(Time, "A point in time: seconds and nanoseconds.", {
 
     fn __add__(&self, other: Other) -> PyResult<Self> {
         match other {
-            Other::Duration(other) => Ok(Self::carried(
+            Other::Duration(other) => after_1970(Self::carried(
                 self.secs.saturating_add(other.secs),
                 self.nsecs.saturating_add(other.nsecs),
             )),
@@ -279,7 +284,7 @@ stamp!(Time, "A point in time: seconds and nanoseconds.", {
             }
             Other::Duration(other) => {
                 let (secs, nsecs) = span(other.secs, other.nsecs);
-                Ok(Bound::new(py, Self::carried(secs, nsecs))?.into_any())
+                Ok(Bound::new(py, after_1970(Self::carried(secs, nsecs))?)?.into_any())
             }
         }
     }
@@ -295,7 +300,7 @@ stamp!(Time, "A point in time: seconds and nanoseconds.", {
     }
 });
 
-stamp!(Duration, "A span of time: seconds and nanoseconds.", {
+stamp!(Duration, "A span of time: seconds and nanoseconds.", Ok, {
     fn __add__<'py>(&self, py: Python<'py>, other: Other) -> PyResult<Bound<'py, PyAny>> {
         match other {
             Other::Time(time) => Ok(Bound::new(py, time.__add__(Other::Duration(self.clone()))?)?.into_any()),

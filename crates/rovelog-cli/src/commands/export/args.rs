@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::input::LogArgs;
 use crate::moment::span_of_time;
 use crate::not_built_in;
-use crate::outfile::OutArgs;
+use crate::outfile::{OutArgs, unless_stdout};
 use crate::select::{FieldArgs, TopicArgs};
 use crate::velodyne::VelodyneArgs;
 use crate::when::WindowArgs;
@@ -237,7 +237,7 @@ impl Target<'_> {
 impl Args {
     /// Returns the output, unless it is stdout.
     pub(super) fn path(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-"))
+        unless_stdout(self.output.as_deref())
     }
 
     /// Returns whether each topic becomes a file of its own.

@@ -76,6 +76,13 @@ impl Args {
     fn wants(&self, what: What) -> bool {
         self.only.map_or(what != What::Packets, |only| only == what)
     }
+
+    /// Returns the first option about points that does not apply: bags give images only.
+    fn without_effect(&self, log: &AnyLog) -> Option<&'static str> {
+        let images_only = matches!(log, AnyLog::Rosbag(_)) || self.only == Some(What::Images);
+        let cloud = self.cloud.filter(|_| images_only || !self.wants(What::Clouds)).map(|_| "--cloud");
+        cloud.or_else(|| self.velodyne.chosen().filter(|_| images_only))
+    }
 }
 
 /// A row of `index.csv`.
@@ -167,6 +174,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         return Err(here(
             Failure::usage("only images can be extracted from ROS bags")
                 .next("leave out --only, or use --only images"),
+        ));
+    }
+    if let Some(option) = args.without_effect(&log) {
+        return Err(here(
+            Failure::usage(format!("{option} applies to point clouds, and none are extracted"))
+                .next(format!("leave {option} out")),
         ));
     }
     let times = context.times(log.info()).map_err(here)?;

@@ -11,7 +11,9 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use rovelog::{AnyLog, Select, Topic};
+use rovelog::rld_format::RldReader;
+use rovelog::{AnyLog, LogReader as _, Select, Topic};
+use rovelog_export::Loss;
 use rovelog_export::statistics::{Number, short};
 use serde::{Serialize, Serializer};
 
@@ -61,7 +63,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     window: WindowArgs,
     /// Show the times of each topic instead: rate, jitter, gaps, falling and repeated times
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["fields", "energy", "power", "window", "by", "above"])]
     timing: bool,
     #[command(flatten)]
     power: power::PowerArgs,
@@ -110,46 +112,17 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         timing(&report, input, format, context)?;
         return Ok(context.notices.loss(&log.info().lost, &input.path));
     }
-    let (mut power, mut losses) = (None, Vec::new());
-    let sections: Sections<'_> = match &log {
-        AnyLog::Rld(reader) => {
-            let rows = log.topics().first();
-            let of_rows = |topic: &Topic| rows.is_some_and(|rows| rows.name == topic.name);
-            let others: Vec<&Topic> = topics.iter().filter(|topic| !of_rows(topic)).copied().collect();
-            let has_rows = others.len() < topics.len() || rows.is_none();
-            if args.power.is_asked() && !has_rows {
-                return Err(here(
-                    Failure::usage(format!("charge and energy are those of topic {}", log.topics()[0].name))
-                        .next("select it too, or leave out --topics"),
-                ));
-            }
-            let mut further = None;
-            if !args.power.is_asked() && !others.is_empty() {
-                let means = (context.jobs(), &context.progress);
-                let (section, lost) = records::section(reader, &others, window, means)?;
-                (further, losses) = (Some(section), lost);
-            }
-            if has_rows {
-                let times = context.times(log.info())?;
-                let power = power.insert(power::Power::new(reader, &args.power, window, times, context)?);
-                let mut more = further.map_or_else(Vec::new, |section| section.fields);
-                Box::new(power.sections(&args.power)?.map(move |mut section| {
-                    section.fields.append(&mut more);
-                    section
-                }))
-            } else {
-                Box::new(further.into_iter())
-            }
-        }
+    let mut power = None;
+    let (sections, losses): (Sections<'_>, _) = match &log {
+        AnyLog::Rld(reader) => of_rld(reader, &topics, args, window, context, &mut power).map_err(here)?,
         other if args.power.is_asked() => {
             let what = format!("{} logs have no charge and energy", other.format().name);
             return Err(Failure::usage(what).next("leave out --energy, --power, --window, --by and --above"));
         }
         other => {
             let means = (context.jobs(), &context.progress);
-            let section;
-            (section, losses) = records::section(&**other, &topics, window, means)?;
-            Box::new(std::iter::once(section))
+            let (section, losses) = records::section(&**other, &topics, window, means)?;
+            (Box::new(std::iter::once(section)), losses)
         }
     };
     // All sections have the same fields.
@@ -187,6 +160,47 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     }
     let lost = context.notices.losses(&losses);
     Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
+}
+
+/// Returns the statistics of a power log: sections of its rows, the last of which has the ambient
+/// sensors too, and the records that are left out.
+fn of_rld<'p>(
+    log: &'p RldReader,
+    topics: &[&Topic],
+    args: &'p Args,
+    window: Window,
+    context: &Context,
+    power: &'p mut Option<power::Power<'p>>,
+) -> Result<(Sections<'p>, Vec<Loss>), Failure> {
+    let rows = log.rows_topic();
+    let others: Vec<&Topic> = topics.iter().filter(|topic| topic.name != rows.name).copied().collect();
+    let has_rows = others.len() < topics.len();
+    if args.power.is_asked() && !has_rows {
+        return Err(Failure::usage(format!("charge and energy are those of topic {}", rows.name))
+            .next("select it too, or leave out --topics"));
+    }
+    let (mut further, mut losses) = (None, Vec::new());
+    if !args.power.is_asked() && !others.is_empty() {
+        let means = (context.jobs(), &context.progress);
+        let (section, lost) = records::section(log, &others, window, means)?;
+        (further, losses) = (Some(section), lost);
+    }
+    if !has_rows {
+        return Ok((Box::new(further.into_iter()), losses));
+    }
+    let power =
+        power.insert(power::Power::new(log, &args.power, window, context.times(log.info())?, context)?);
+    let mut sections = power.sections(&args.power)?.peekable();
+    // Without a row in the window, the other records are all there is.
+    if sections.peek().is_none() {
+        return Ok((Box::new(further.into_iter()), losses));
+    }
+    let mut more = further.map_or_else(Vec::new, |section| section.fields);
+    let sections = sections.map(move |mut section| {
+        section.fields.append(&mut more);
+        section
+    });
+    Ok((Box::new(sections), losses))
 }
 
 fn ndjson(mut out: Out, sections: Sections<'_>) -> Result<(), Failure> {

@@ -285,7 +285,7 @@ impl Shown {
             context.notices.warn("no energy", &what);
         }
         Self {
-            topic: log.topics().first().map_or_else(String::new, |topic| topic.name.clone()),
+            topic: log.rows_topic().name.clone(),
             rate: log.header().lead_in.sample_rate.get(),
             energy: args.energy,
             channels: analog.iter().map(|c| (c.name.to_string(), c.unit_text(), c.physical())).collect(),

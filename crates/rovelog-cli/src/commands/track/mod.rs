@@ -10,7 +10,7 @@ use rovelog_export::track::{self, Altitude, Tally, Track, TrackOptions, WriteErr
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArgs};
-use crate::outfile::{OutArgs, OutFile};
+use crate::outfile::{OutArgs, OutFile, unless_stdout};
 use crate::outputs::Outputs;
 use crate::select::unknown_topic;
 use crate::text::count;
@@ -84,7 +84,7 @@ enum Target {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let kind = target(args, context)?;
-    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let path = unless_stdout(args.output.as_deref());
     let by_name = path.and_then(by_name);
     let outputs = Outputs {
         path,
@@ -158,6 +158,9 @@ fn by_name(path: &Path) -> Option<track::Format> {
 fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
     let asked = context.global.format;
     let format = args.to.or_else(|| by_name(args.output.as_deref()?));
+    if args.altitude.is_some() && (asked != Format::Text || format.is_some_and(|f| f != track::Format::Kml)) {
+        return Err(Failure::usage("--altitude applies to KML only").next("leave --altitude out"));
+    }
     if asked != Format::Text {
         if args.output.is_some() || args.to.is_some() {
             return Err(Failure::usage("-f writes a table to stdout; it cannot be combined with -o or --to")
@@ -166,26 +169,16 @@ fn target(args: &Args, context: &Context) -> Result<Target, Failure> {
         let format = context.format(&[Format::Json, Format::Ndjson, Format::Csv])?;
         return Ok(Target::Table(format));
     }
-    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    let target = match (format, path) {
-        (Some(format), Some(_)) => Target::File(format),
-        (Some(format), None) => Target::Stdout(format),
-        (None, Some(path)) => {
-            return Err(Failure::usage("unknown output format")
-                .next("use .kml, .gpx or .geojson, or name the format: --to kml")
-                .at(path));
-        }
-        (None, None) => {
-            return Err(Failure::usage("no output format")
-                .next("name a file: -o track.kml, or a format: --to gpx, or a table: -f csv"));
-        }
-    };
-    if args.altitude.is_some_and(|altitude| altitude != Heights::Absolute)
-        && format != Some(track::Format::Kml)
-    {
-        return Err(Failure::usage("--altitude applies to KML only").next("leave --altitude out"));
+    let path = unless_stdout(args.output.as_deref());
+    match (format, path) {
+        (Some(format), Some(_)) => Ok(Target::File(format)),
+        (Some(format), None) => Ok(Target::Stdout(format)),
+        (None, Some(path)) => Err(Failure::usage("unknown output format")
+            .next("use .kml, .gpx or .geojson, or name the format: --to kml")
+            .at(path)),
+        (None, None) => Err(Failure::usage("no output format")
+            .next("name a file: -o track.kml, or a format: --to gpx, or a table: -f csv")),
     }
-    Ok(target)
 }
 
 fn write(
