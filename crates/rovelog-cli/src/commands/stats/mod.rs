@@ -30,7 +30,7 @@ use crate::select::{FieldArgs, TopicArgs};
 use crate::table::{Align, Table};
 use crate::text::{count, escape};
 use crate::times::span_text;
-use crate::when::{WindowArgs, span, within};
+use crate::when::{Window, WindowArgs, span, within};
 
 const MORE: &str = "\
 The first line is the health of the times: a gap is longer than three periods of a topic with a \

@@ -10,7 +10,7 @@ use rovelog::rld_format::analysis::{
 use rovelog::rld_format::clock::{TimeMap, TimeOptions};
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{RldError, RldReader};
-use rovelog::{Clock, Error, LogReader, Timestamp};
+use rovelog::{Clock, Error, Timestamp};
 use rovelog_export::statistics::Number;
 
 use super::section::{Line, Section, Sections};
