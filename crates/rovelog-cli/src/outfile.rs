@@ -97,7 +97,7 @@ impl OutFile {
         let mut partial = target.clone().into_os_string();
         partial.push(".partial");
         let partial = PathBuf::from(partial);
-        let file = claim(&partial, inputs)?;
+        let file = claim(path, &partial, inputs)?;
         let pending = Some(Pending { partial, target, force: args.force, provisional: false });
         let out = Self { file: buffered(file), path: path.to_owned(), pending, upload: None };
         if let Some(existing) = &existing {
@@ -277,8 +277,8 @@ fn leads_to(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// Creates and locks a partial file. Replaces one that no process has locked.
-fn claim(partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
+/// Creates and locks the partial file of an output. Replaces one that no process has locked.
+fn claim(path: &Path, partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
     let failed = |error: io::Error| cannot_write(partial, &error);
     let mut unfinished = unfinished::lock();
     // Only another process that takes the same name at this moment makes a second attempt
@@ -309,7 +309,7 @@ fn claim(partial: &Path, inputs: &[PathBuf]) -> Result<File, Failure> {
                     fs::remove_file(partial).map_err(failed)?;
                 }
             }
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(cannot_write(path, &error)),
         }
     }
     Err(Failure::usage("another run is writing this output")

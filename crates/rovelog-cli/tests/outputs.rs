@@ -230,6 +230,16 @@ fn a_signal_ends_what_goes_to_stdout() {
     assert_eq!(child.wait().unwrap().signal(), Some(2));
 }
 
+/// An error about the place of an output names what the user named, not the file beside it.
+#[test]
+fn a_missing_folder_is_told_with_the_name_of_the_output() {
+    let place = Place::new("ulog", &["one-topic.ulg"]);
+    let output = place.run("export one-topic.ulg -o none/out.ndjson");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.lines().next().is_some_and(|line| line.ends_with("none/out.ndjson")), "{said}");
+}
+
 /// Files left by a killed process do not stop the next one; files of a running process do.
 #[cfg(unix)]
 #[test]

@@ -274,9 +274,11 @@ def test_scan_of_folders_and_patterns(flight: pathlib.Path, tmp_path: pathlib.Pa
     assert count(tmp_path) == {"1.ulg": rows, "2.ulg": rows, "3.ULG": rows}
     assert count(str(tmp_path / "a/*.ulg")) == {"1.ulg": rows, "2.ulg": rows}
     assert count([tmp_path / "a/b", str(tmp_path / "**/1.ulg")]) == {"1.ulg": rows, "3.ULG": rows}
+    assert count(str(tmp_path / "a/[2-9].ulg")) == {"2.ulg": rows}
+    assert [log.path for log in rl.logs(tmp_path / "a/[2-9].ulg")] == [str(tmp_path / "a/2.ulg")]
     for nothing in (str(tmp_path / "*.bag"), tmp_path / "a/c"):
         pathlib.Path(tmp_path / "a/c").mkdir(exist_ok=True)
-        with pytest.raises(ValueError, match="no (file|log)"):
+        with pytest.raises(ValueError, match="no (such file|log)"):
             rl.scan(nothing, "t")
 
 

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from rovelog import _core, _log
+from rovelog import _log
 from rovelog._errors import RovelogError, UnreadLogWarning
 from rovelog._log import Log
-from rovelog._source import SCHEME
+from rovelog._source import paths
 
 T = TypeVar("T")
 
@@ -77,13 +77,4 @@ def logs(*sources: str | os.PathLike[str], **options: Any) -> Logs:
     One bad log does not end the loop: see `Logs`. `options` are those of `open`. Raises RovelogError for a folder or a
     pattern without logs. On the command line: `rovelog info LOG...`, and every other command that takes several logs.
     """
-    paths: list[str] = []
-    for source in sources:
-        path = os.fspath(source)
-        path = path if SCHEME.match(path) else os.path.expanduser(path)
-        # A file that does not exist is a log that cannot be read; a folder or a pattern without logs is a mistake.
-        several = os.path.isdir(path) or (any(mark in path for mark in "*?") and not os.path.exists(path))
-        if SCHEME.match(path):
-            several = path.endswith("/") or "*" in path
-        paths += [uri for uri, _, _ in _core.scale_find([path])] if several else [path]
-    return Logs(paths, options)
+    return Logs([path for source in sources for path in paths(source)], options)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import io
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +12,7 @@ from rovelog import _core, _source
 from rovelog._errors import RovelogError
 from rovelog._log import Log, warn_of_loss
 from rovelog._need import need
-from rovelog._source import SCHEME, Source
+from rovelog._source import SCHEME, Source, paths
 from rovelog._times import in_both
 from rovelog._topic import Topic, missing
 from rovelog._types import Window
@@ -22,10 +20,6 @@ from rovelog._widen import Named, Schema, union, widened
 
 if TYPE_CHECKING:
     import polars
-
-
-PART = re.compile(r"_p\d+\.rld$", re.IGNORECASE)
-"""A part of a recording, which is opened with the first one."""
 
 
 def scan(
@@ -117,31 +111,17 @@ def _sources(logs: Source | Iterable[Source]) -> list[Source]:
     sources: list[Source] = []
     for log in logs:
         if isinstance(log, (str, os.PathLike)):
-            sources += _paths(log)
+            try:
+                sources += paths(log)
+            except RovelogError as error:
+                if SCHEME.match(os.fspath(log)):
+                    raise
+                raise ValueError(str(error)) from error
         else:
             sources.append(log if isinstance(log, (bytes, bytearray, memoryview)) else log.read())
     if not sources:
         raise ValueError("there is no log to scan")
     return sources
-
-
-def _paths(log: str | os.PathLike[str]) -> list[str]:
-    """The files of a folder or a pattern, sorted; a path as it is."""
-    path = os.fspath(log)
-    if SCHEME.match(path):
-        return [path]
-    path = os.path.expanduser(path)
-    if os.path.isdir(path):
-        try:
-            return [uri for uri, _, _ in _core.scale_find([path])]
-        except RovelogError as error:
-            raise ValueError(str(error)) from error
-    if not glob.has_magic(path) or os.path.exists(path):
-        return [os.fspath(log)]
-    found = sorted(name for name in glob.glob(path, recursive=True) if not PART.search(name))
-    if not found:
-        raise ValueError(f"no file matches {path}")
-    return found
 
 
 def _schema(topic: Topic) -> Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import glob
 import gzip
 import io
 import lzma
@@ -21,6 +22,19 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 REMOTE = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https")
 """Schemes of addresses that are read by ranges."""
+
+
+def paths(source: str | os.PathLike[str]) -> list[str]:
+    """The logs of a folder (all in it and below) or of a pattern, sorted, as the command line finds them; the path of
+    anything else. Raises RovelogError for a folder or a pattern without logs."""
+    path = os.fspath(source)
+    if SCHEME.match(path):
+        several = path.endswith("/") or "*" in path
+    else:
+        path = os.path.expanduser(path)
+        # A file that does not exist is a log that cannot be read; a folder or a pattern without logs is a mistake.
+        several = os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
+    return [uri for uri, _, _ in _core.scale_find([path])] if several else [path]
 
 
 def reader(

@@ -117,7 +117,8 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         AnyLog::Rld(reader) => of_rld(reader, &topics, args, window, context, &mut power).map_err(here)?,
         other if args.power.is_asked() => {
             let what = format!("{} logs have no charge and energy", other.format().name);
-            return Err(Failure::usage(what).next("leave out --energy, --power, --window, --by and --above"));
+            let failure = Failure::usage(what);
+            return Err(here(failure.next("leave out --energy, --power, --window, --by and --above")));
         }
         other => {
             let means = (context.jobs(), &context.progress);
