@@ -183,7 +183,7 @@ pub use error::RldError;
 pub use reader::{RldReader, Runs};
 pub use row::Row;
 pub use schema::Channel;
-pub use state::{AMBIENT, SAMPLES};
+pub use state::AMBIENT;
 pub use stream::RldStream;
 pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter, Written, encode_row, set_counts};
 

@@ -12,7 +12,7 @@ use crate::schema;
 use crate::validate::Validated;
 
 /// The topic of rows.
-pub const SAMPLES: &str = "samples";
+const SAMPLES: &str = "samples";
 
 /// The topic of the ambient file that belongs to a log.
 pub const AMBIENT: &str = "ambient";

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 use rovelog::{Error, ErrorKind};
 
-use crate::not_built_in;
-
 /// Status of a command; a greater value is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
@@ -56,6 +54,13 @@ impl Failure {
     /// Returns a failure of the arguments: exit code 2.
     pub(crate) fn usage(cause: impl Into<String>) -> Self {
         Self::new(true, cause.into())
+    }
+
+    /// Returns the failure of a build without a feature of this package; `lacks` is what it cannot do.
+    pub(crate) fn not_built_in(lacks: &str, feature: &str) -> Self {
+        Self::failed(format!("this build of rovelog {lacks}")).next(format!(
+            "use a released binary or the Python package, or build it: cargo install rovelog-cli --features {feature}"
+        ))
     }
 
     /// Adds the next step; `FILE` is replaced by the path.
@@ -165,7 +170,7 @@ impl From<rovelog_export::ExportError> for Failure {
             rovelog_export::ExportError::Log(error) => error.into(),
             rovelog_export::ExportError::Io(error) => error.into(),
             rovelog_export::ExportError::NotBuiltIn { what, feature } => {
-                not_built_in::failure(&format!("does not write {what}"), feature)
+                Self::not_built_in(&format!("does not write {what}"), feature)
             }
             error => Self::failed(error.to_string()),
         }

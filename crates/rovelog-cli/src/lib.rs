@@ -19,6 +19,7 @@ mod machine;
 mod man;
 mod moment;
 mod need;
+#[cfg(not(all(feature = "lake", feature = "view")))]
 mod not_built_in;
 mod notices;
 mod outfile;

@@ -7,7 +7,6 @@ use rovelog::{AnyLog, ReadOptions};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::need::Need;
-use crate::not_built_in;
 
 /// No remote log can be read, so there is none.
 pub(crate) enum Remote {}
@@ -55,5 +54,5 @@ impl Upload {
 
 /// An address is not shown: it may have a password in it.
 fn refused(_: &Path) -> Failure {
-    not_built_in::failure("reads and writes no remote files", "remote")
+    Failure::not_built_in("reads and writes no remote files", "remote")
 }

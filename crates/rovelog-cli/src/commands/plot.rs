@@ -13,7 +13,6 @@ use crate::context::{Context, Format};
 use crate::destination::Destination;
 use crate::failure::{Failure, Outcome};
 use crate::input::{Input, logs_and_signals};
-use crate::not_built_in;
 use crate::outfile::{OutArgs, unless_stdout};
 use crate::outputs::Outputs;
 use crate::select::{TopicArgs, no_signal};
@@ -152,7 +151,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     if matches!(kind, Kind::Png | Kind::Pdf) && !plot::PICTURES {
-        return Err(not_built_in::failure("writes no PNG and PDF, only .svg and .html", "pictures"));
+        return Err(Failure::not_built_in("writes no PNG and PDF, only .svg and .html", "pictures"));
     }
     if let Some(option) = args.without_effect(kind) {
         return Err(Failure::usage(format!("{option} has no effect on this output"))

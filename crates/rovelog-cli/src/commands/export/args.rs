@@ -13,7 +13,6 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::input::LogArgs;
 use crate::moment::span_of_time;
-use crate::not_built_in;
 use crate::outfile::{OutArgs, unless_stdout};
 use crate::select::{FieldArgs, TopicArgs};
 use crate::velodyne::VelodyneArgs;
@@ -265,7 +264,7 @@ pub(super) fn kind_of(args: &Args) -> Result<Kind, Failure> {
         });
     };
     match kind.missing() {
-        Some(feature) => Err(not_built_in::failure(&format!("does not write {}", kind.name()), feature)),
+        Some(feature) => Err(Failure::not_built_in(&format!("does not write {}", kind.name()), feature)),
         None => Ok(kind),
     }
 }

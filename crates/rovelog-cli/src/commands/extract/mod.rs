@@ -15,7 +15,6 @@ use serde::Serialize;
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::input::{Input, LogArg};
-use crate::not_built_in;
 use crate::outfile::{OutArgs, OutFile, OutFolder};
 use crate::text::count;
 use crate::times::Times;
@@ -158,7 +157,7 @@ fn free(taken: &mut HashSet<String>, base: &str, extension: &str) -> String {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
     if let Some((cloud, feature)) = args.cloud.and_then(|cloud| Some((cloud, cloud.missing()?))) {
-        return Err(not_built_in::failure(&format!("does not write {}", cloud.name()), feature));
+        return Err(Failure::not_built_in(&format!("does not write {}", cloud.name()), feature));
     }
     let input = args.log.input()?;
     let log = input.open(context)?;
