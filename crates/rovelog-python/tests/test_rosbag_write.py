@@ -231,7 +231,7 @@ def test_a_time_that_is_refused_leaves_nothing(tmp_path: pathlib.Path) -> None:
     message = first(real_file("rosbag12/indexed.bag")).header
     with Bag(tmp_path / "a.bag", "w") as out:
         out.write("/a", message, Time(5))
-        with pytest.raises(Exception, match="argument out of range"):
+        with pytest.raises(Exception, match="out of range|format requires"):
             out.write("/a", message, Time(2**32))
         out.write("/a", message, Time(6))
     with Bag(tmp_path / "a.bag") as read:
