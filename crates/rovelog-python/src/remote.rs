@@ -121,12 +121,6 @@ impl FileObject {
             Ok(read.cast::<PyBytes>()?.as_bytes().to_vec())
         })
     }
-
-    fn count(&self, bytes: u64) {
-        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        moved.requests += 1;
-        moved.bytes += bytes;
-    }
 }
 
 impl Origin for FileObject {
@@ -150,7 +144,7 @@ impl Origin for FileObject {
                 if got == 0 || got > asked {
                     return Err(RemoteError::Short { at, asked, got });
                 }
-                self.count(got);
+                self.moved.lock().unwrap_or_else(PoisonError::into_inner).add(got);
                 take(at, piece.into())?;
                 at += got;
             }

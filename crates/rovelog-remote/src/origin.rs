@@ -16,6 +16,12 @@ pub struct Moved {
 }
 
 impl Moved {
+    /// Counts an answer with so many bytes.
+    pub fn add(&mut self, bytes: u64) {
+        self.requests += 1;
+        self.bytes += bytes;
+    }
+
     /// Refuses what would move more bytes than are allowed.
     ///
     /// # Errors

@@ -111,9 +111,7 @@ impl Source {
     }
 
     fn count(&self, bytes: u64) {
-        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        moved.requests += 1;
-        moved.bytes += bytes;
+        self.moved.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
     }
 
     /// Returns these ranges, each with its offset: joined where they are close, and cut where they
