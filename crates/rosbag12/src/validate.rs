@@ -218,11 +218,14 @@ pub(crate) struct Search {
     anchor: Option<u64>,
     /// Where none is known: none starts before this place.
     none_before: u64,
+    /// Where the run of zeros ends that was passed last: searches with limits inside of it must not
+    /// each look for its end.
+    zeros_end: u64,
 }
 
 impl Search {
     pub(crate) fn from(at: u64) -> Self {
-        Self { next: at, anchor: None, none_before: at }
+        Self { next: at, anchor: None, none_before: at, zeros_end: 0 }
     }
 
     /// Returns the next place before `limit` where valid records begin; `None` where there is none.
@@ -239,8 +242,11 @@ impl Search {
     ) -> Result<Option<u64>, NeedMore> {
         while self.next < limit {
             if window.view::<U32Le>(self.next)?.is_some_and(|len| len.get() == 0) {
+                if self.zeros_end < self.next + LEN {
+                    self.zeros_end = window.zeros_end(self.next);
+                }
                 // A header of no bytes is none. The next one has a length in its first four.
-                self.next = (window.zeros_end(self.next) - 3).min(limit);
+                self.next = (self.zeros_end - 3).min(limit);
                 continue;
             }
             self.find_anchor(window);
@@ -273,8 +279,7 @@ impl Search {
         }
         self.anchor = None;
         let from = self.none_before.max(self.next).max(window.base);
-        let bytes = usize::try_from(from - window.base).ok().and_then(|from| window.data.get(from..));
-        let Some(bytes) = bytes.filter(|bytes| bytes.len() >= ANCHOR.len()) else { return };
+        let Some(bytes) = window.at_hand(from).filter(|bytes| bytes.len() >= ANCHOR.len()) else { return };
         match memmem::find(bytes, &ANCHOR) {
             Some(offset) => self.anchor = Some(from + offset as u64),
             None => self.none_before = window.end() - (ANCHOR.len() as u64 - 1),

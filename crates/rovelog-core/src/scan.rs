@@ -95,13 +95,18 @@ impl<'a> Window<'a> {
         Ok(self.view::<U32Le>(at)?.map(|number| number.get()))
     }
 
+    /// Returns all bytes from `from` on that are at hand; `None` where the window ends before.
+    #[inline]
+    pub fn at_hand(&self, from: u64) -> Option<&'a [u8]> {
+        usize::try_from(from - self.base).ok().and_then(|from| self.data.get(from..))
+    }
+
     /// Returns where the zeros that begin at `from` end: the first other byte, or the end of the
     /// window. Nothing starts in a run of zeros, which may be most of a file, so a search for valid
     /// bytes leaves it out at once.
     pub fn zeros_end(&self, from: u64) -> u64 {
         const AT_ONCE: usize = 64;
-        let rest = usize::try_from(from - self.base).ok().and_then(|from| self.data.get(from..));
-        let Some(rest) = rest else { return from };
+        let Some(rest) = self.at_hand(from) else { return from };
         let zeros = |bytes: &&[u8]| bytes.iter().fold(0, |any, byte| any | byte) == 0;
         let whole = rest.chunks_exact(AT_ONCE).take_while(zeros).count() * AT_ONCE;
         let last = rest[whole..].iter().take_while(|byte| **byte == 0).count();

@@ -49,6 +49,13 @@ pub(crate) struct Hint {
     pub(crate) conn: u32,
 }
 
+impl Hint {
+    /// Returns its place where records are so many bytes behind those that the index names.
+    fn place(self, shift: i64) -> i64 {
+        i64::from(self.offset) + shift
+    }
+}
+
 /// What the index data of a chunk name, read where damage asks for it.
 #[derive(Debug, Default)]
 pub(crate) struct Hints<'a> {
@@ -82,6 +89,11 @@ impl<'a> Hints<'a> {
         self.all().is_empty()
     }
 
+    /// Returns the number of the first one at or behind a place.
+    fn first_from(&self, place: u64, shift: i64) -> usize {
+        self.all().partition_point(|hint| hint.place(shift) < signed(place))
+    }
+
     /// Returns whether they name messages of a connection.
     fn name(&self, conn: u32) -> bool {
         self.conns.get_or_init(|| self.all().iter().map(|hint| hint.conn).collect()).contains(&conn)
@@ -96,18 +108,25 @@ pub(crate) struct Inner<'a> {
     template: Option<Template>,
     /// Bytes that the chunk has by its header; 0 if that does not say.
     claimed: u64,
+    /// What is lost from the place on, where a scan before this one has found it.
+    known: Option<&'a [(u64, u64)]>,
     at: usize,
     /// By how much the records are behind the places that the index names: bytes that were added to
     /// the chunk before this place, or with a minus those that are missing.
     shift: i64,
     /// How many places of the index the search for a shift has looked at.
     looked_at: usize,
-    /// The last answer of [`hinted`](Self::hinted): from where, with which shift, and what.
-    last: Option<(usize, i64, Option<usize>)>,
+    /// The last answer of [`is_any_named`](Self::is_any_named): from where, with which shift, and the
+    /// place of that message.
+    named: Option<(u64, i64, Option<u64>)>,
 }
 
 /// Places of the index before and behind a record that may be its own.
 const NEAR: usize = 512;
+
+/// How many times all places of the index may be looked at, and how many they are taken for at least.
+const EFFORT: usize = 16;
+const FEW: usize = 256;
 
 /// Records that follow each other, so that a shift or a start is sure.
 const CHAIN: usize = 3;
@@ -118,12 +137,18 @@ const CHAIN_OF_ALL: usize = 64;
 impl<'a> Inner<'a> {
     pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
         let hints = Hints { len: hints.len.max(data.len() as u64), ..hints };
-        Self { data, hints, template, claimed, at: 0, shift: 0, looked_at: 0, last: None }
+        Self { data, hints, template, claimed, known: None, at: 0, shift: 0, looked_at: 0, named: None }
     }
 
     /// Returns a scan that goes on at `at`.
     pub(crate) fn at(self, at: usize) -> Self {
         Self { at, ..self }
+    }
+
+    /// Returns a scan that finds what one before it has found, which lost these bytes: it searches
+    /// nothing.
+    pub(crate) fn again(self, lost: &'a [(u64, u64)]) -> Self {
+        Self { known: Some(lost), ..self }
     }
 
     /// Returns where the next record starts.
@@ -162,10 +187,16 @@ impl<'a> Inner<'a> {
     /// Returns the item at the place. The window is whole, so nothing is ever missing.
     fn item(&mut self) -> Result<Item<'a>, NeedMore> {
         let (window, at) = (self.window(), self.at);
+        if let Some([(start, end), rest @ ..]) = self.known
+            && *start == at as u64
+        {
+            self.known = Some(rest);
+            return Ok(self.lose(usize_of(*end)));
+        }
         let found = match probe(window, at as u64)? {
             Probe::Good(found) => found,
-            Probe::Cut => return self.resume(at + 1, true),
-            Probe::Bad => return self.resume(at + 1, false),
+            Probe::Cut => return self.resume(at as u64 + 1, true),
+            Probe::Bad => return self.resume(at as u64 + 1, false),
         };
         let data_at = usize_of(found.data_at);
         if found.end() > self.data.len() as u64 {
@@ -174,12 +205,13 @@ impl<'a> Inner<'a> {
                 self.at = self.data.len();
                 return Ok(Item::Tail { at });
             }
-            return self.resume(data_at, true);
+            return self.resume(found.data_at, true);
         }
-        if !follows(window, found.end())?
+        if self.known.is_none()
+            && !follows(window, found.end())?
             && let Some(next) = self.swallowed(&found)?
         {
-            return Ok(self.lose(next));
+            return Ok(self.lose(usize_of(next)));
         }
         let end = usize_of(found.end());
         self.at = end;
@@ -205,20 +237,12 @@ impl<'a> Inner<'a> {
 
     /// Returns where records go on inside of a record that none follows: its length is damaged, if
     /// the index or the records themselves say so.
-    fn swallowed(&mut self, found: &Found<'a>) -> Result<Option<usize>, NeedMore> {
-        let (from, end) = (usize_of(found.data_at), found.end());
-        let mut search = Search::from(from as u64);
+    fn swallowed(&mut self, found: &Found<'a>) -> Result<Option<u64>, NeedMore> {
+        let (from, end) = (found.data_at, found.end());
         if !self.hints.is_empty() {
-            let hinted = self.hinted(from).filter(|place| (*place as u64) < end);
-            let limit = hinted.map_or(end, |place| place as u64);
-            while let Some(start) = search.run_to(self.window(), limit, starts)? {
-                if self.is_displaced(start)? {
-                    return Ok(Some(usize_of(start)));
-                }
-                search.next = start + 1;
-            }
-            return Ok(hinted);
+            return self.by_index(from, end, end);
         }
+        let mut search = Search::from(from);
         while let Some(start) = search.run_to(self.window(), end, starts)? {
             // A chain of records that leads beyond the end is the bag's; one that ends there may be the payload's.
             let mut at = start;
@@ -227,35 +251,54 @@ impl<'a> Inner<'a> {
                 at = next.end();
             }
             if at > end && follows(self.window(), at)? {
-                return Ok(Some(usize_of(start)));
+                return Ok(Some(start));
             }
             search.next = at.max(start + 1);
         }
         Ok(None)
     }
 
-    /// Returns the next place from `from` on that the index names, and where a message of that
-    /// connection starts.
-    fn hinted(&mut self, from: usize) -> Option<usize> {
+    /// Returns where between `from` and `limit` records go on by the index: where a message starts
+    /// that it names, or from where records lead to such a one. Records up to `payload_end` may be
+    /// those of a payload.
+    fn by_index(&mut self, from: u64, limit: u64, payload_end: u64) -> Result<Option<u64>, NeedMore> {
+        let mut search = Search::from(from);
+        let mut number = self.hints.first_from(from, self.shift);
+        loop {
+            let hint = self.hints.all().get(number).copied();
+            let place = hint.map_or(limit, |hint| hint.place(self.shift).cast_unsigned().min(limit));
+            while let Some(start) = search.run_to(self.window(), place, starts)? {
+                if self.is_led(start, payload_end)? {
+                    return Ok(Some(start));
+                }
+                search.next = start + 1;
+            }
+            match hint.filter(|_| place < limit) {
+                None => return Ok(None),
+                Some(hint) if self.is_right(place, hint.conn) => return Ok(Some(place)),
+                Some(_) => number += 1,
+            }
+        }
+    }
+
+    /// Returns whether the index names the place of a message from `from` on.
+    fn is_any_named(&mut self, from: u64) -> bool {
         // Places that are wrong must not be looked at again for each damage in front of them.
-        if let Some((start, shift, found)) = self.last
+        if let Some((start, shift, found)) = self.named
             && shift == self.shift
             && start <= from
-            && found.is_none_or(|found| from <= found)
+            && found.is_none_or(|place| from <= place)
         {
-            return found;
+            return found.is_some();
         }
-        let hints = self.hints.all();
-        let place = |hint: &Hint| u64::try_from(i64::from(hint.offset) + self.shift).ok();
-        let first = hints.partition_point(|hint| place(hint).is_none_or(|place| place < from as u64));
-        let right = |hint: &Hint| place(hint).filter(|place| self.is_right(*place, hint.conn));
-        let found = hints[first..].iter().enumerate().find_map(|(n, hint)| Some((n, right(hint)?)));
-        // Nor for each shift: they count as places that the search for one has looked at.
-        let wrong = found.map_or(hints.len() - first, |(wrong, _)| wrong);
-        let found = found.map(|(_, place)| usize_of(place));
-        self.looked_at += wrong;
-        self.last = Some((from, self.shift, found));
-        found
+        let hints = &self.hints.all()[self.hints.first_from(from, self.shift)..];
+        let places = hints.iter().map(|hint| (hint.place(self.shift).cast_unsigned(), hint.conn));
+        let mut looked_at = 0;
+        let found = places.inspect(|_| looked_at += 1).find(|(place, conn)| self.is_right(*place, *conn));
+        // Nor for each shift.
+        self.looked_at += looked_at;
+        self.named = Some((from, self.shift, found.map(|(place, _)| place)));
+        found.is_some()
     }
 
     /// Returns whether a whole message of a connection starts at a place that the index names.
@@ -275,36 +318,42 @@ impl<'a> Inner<'a> {
         })
     }
 
-    /// Returns whether the messages from `start` on follow each other as the index says, only at
-    /// other places: bytes before them are missing or were added. Goes on with that shift.
-    fn is_displaced(&mut self, start: u64) -> Result<bool, NeedMore> {
+    /// Returns whether records from `start` on lead to a message where the index names it, or to
+    /// several that follow each other as it says, only at other places: bytes before them are missing
+    /// or were added. Goes on with that shift.
+    fn is_led(&mut self, start: u64, payload_end: u64) -> Result<bool, NeedMore> {
         // The index data of a connection may be lost: the first message that has some.
-        let mut start = start;
+        let mut at = start;
         let conn = loop {
             if self.has_searched_enough() {
                 return Ok(false);
             }
-            let Some((conn, end)) = self.whole(start)? else { return Ok(false) };
-            if let Some(conn) = conn.filter(|conn| self.hints.name(*conn)) {
-                break conn;
-            }
             self.looked_at += 1;
-            start = end;
+            let Probe::Good(found) = probe(self.window(), at)? else {
+                // Where the index names nothing more, only such records are left.
+                return Ok(at > start.max(payload_end) && !self.is_any_named(start));
+            };
+            match found.header {
+                Header::Message(message) if self.hints.name(message.conn.get()) => break message.conn.get(),
+                Header::Message(_) | Header::Connection(_) => at = found.end(),
+                _ => return Ok(false),
+            }
         };
-        let mut shifts = Vec::new();
-        {
-            let hints = self.hints.all();
-            let place = signed(start) - self.shift;
-            let next = hints.partition_point(|hint| i64::from(hint.offset) < place);
-            let near = &hints[next.saturating_sub(NEAR)..(next + NEAR).min(hints.len())];
-            let own = near.iter().filter(|hint| hint.conn == conn);
-            shifts.extend(own.map(|hint| signed(start) - i64::from(hint.offset)));
-            self.looked_at += near.len();
-        }
+        let hints = self.hints.all();
+        let (before, behind) = hints.split_at(self.hints.first_from(at, self.shift));
+        let mut before = before.iter().rev().take(NEAR).peekable();
+        let mut behind = behind.iter().take(NEAR).peekable();
+        let distance = |hint: &&Hint| hint.place(self.shift).abs_diff(signed(at));
         // The smallest change is the most likely.
-        shifts.sort_by_key(|shift| shift.abs_diff(self.shift));
-        for shift in shifts {
-            if self.is_chain(start, shift)? {
+        let nearest = std::iter::from_fn(|| match (before.peek(), behind.peek()) {
+            (Some(one), Some(other)) if distance(one) < distance(other) => before.next(),
+            (_, None) => before.next(),
+            _ => behind.next(),
+        });
+        for hint in nearest {
+            self.looked_at += 1;
+            let shift = signed(at) - i64::from(hint.offset);
+            if hint.conn == conn && (shift == self.shift || self.is_chain(at, shift)?) {
                 self.shift = shift;
                 return Ok(true);
             }
@@ -312,9 +361,10 @@ impl<'a> Inner<'a> {
         Ok(false)
     }
 
-    /// Damage at every message must not cost a search among all places of the index each time.
+    /// Damage at every message must not cost a search among all places of the index each time; in a
+    /// short chunk it may.
     fn has_searched_enough(&self) -> bool {
-        self.looked_at > 16 * self.hints.all().len()
+        self.looked_at > EFFORT * self.hints.all().len().max(FEW)
     }
 
     /// Returns whether messages follow each other from `start` on as the index says, with this
@@ -340,54 +390,20 @@ impl<'a> Inner<'a> {
     }
 
     /// Goes on behind damage at the place: the next record from `from` on.
-    fn resume(&mut self, from: usize, cut: bool) -> Result<Item<'a>, NeedMore> {
-        let (window, len) = (self.window(), self.data.len());
-        let hinted = self.hinted(from);
-        let limit = hinted.unwrap_or(len);
-        let mut search = Search::from(from as u64);
-        while let Some(start) = search.run_to(window, limit as u64, starts)? {
-            if self.hints.is_empty() || self.leads(start, hinted)? {
-                // Behind a record that most likely the end cuts only what is sure to be none of its payload counts.
-                if !cut || !self.hints.is_empty() || self.leads_on(start)? {
-                    return Ok(self.lose(usize_of(start)));
-                }
-                break;
-            }
-            if self.is_displaced(start)? {
-                return Ok(self.lose(usize_of(start)));
-            }
-            search.next = start + 1;
-        }
-        if let Some(hinted) = hinted {
-            return Ok(self.lose(hinted));
-        }
-        if cut {
+    fn resume(&mut self, from: u64, cut: bool) -> Result<Item<'a>, NeedMore> {
+        let len = self.data.len();
+        let next = if self.hints.is_empty() {
+            // Behind a record that most likely the end cuts only what is sure to be none of its payload counts.
+            let start = Search::from(from).run_to(self.window(), len as u64, starts)?;
+            if cut && !start.map_or(Ok(false), |start| self.leads_on(start))? { None } else { start }
+        } else {
+            self.by_index(from, len as u64, from)?
+        };
+        if next.is_none() && cut {
             let at = std::mem::replace(&mut self.at, len);
             return Ok(Item::Tail { at });
         }
-        Ok(self.lose(len))
-    }
-
-    /// Returns whether records from `start` on, of connections that the index leaves out, lead
-    /// exactly to the hint or the end.
-    fn leads(&self, start: u64, hinted: Option<usize>) -> Result<bool, NeedMore> {
-        let end = hinted.unwrap_or(self.data.len()) as u64;
-        let mut at = start;
-        while at < end {
-            let Probe::Good(found) = probe(self.window(), at)? else {
-                return Ok(hinted.is_none() && at > start);
-            };
-            let may_be = match found.header {
-                Header::Connection(_) => true,
-                Header::Message(message) => !self.hints.name(message.conn.get()),
-                _ => false,
-            };
-            if !may_be {
-                return Ok(false);
-            }
-            at = found.end();
-        }
-        Ok(at == end || hinted.is_none())
+        Ok(self.lose(next.map_or(len, usize_of)))
     }
 
     /// Returns whether records of a chunk follow each other from `start` on: several, or all up to

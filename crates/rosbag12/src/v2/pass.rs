@@ -223,6 +223,9 @@ impl Way {
         let data = loaded.data(reader);
         let hints = Hints::new(&chunk.index, &reader.bytes, chunk.extent.claimed());
         let mut inner = chunk.inner(data, loaded.ending, hints, *template);
+        if !state.is_by_index {
+            inner = inner.again(&chunk.lost);
+        }
         let mut last = (u32::MAX, u32::MAX, 0);
         let mut take = |message: Message, local: &HashMap<u32, u32>| {
             // What was declared since may be of this connection.

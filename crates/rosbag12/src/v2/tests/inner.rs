@@ -46,8 +46,8 @@ fn scan(data: &[u8], named: &[(u32, usize)], claimed: u64) -> Vec<Seen> {
     scan_indexed(data, &index.collect::<Vec<_>>(), u32::MAX, claimed)
 }
 
-/// Scans a chunk with these index data, entries by connection: as the reader does, and item by item
-/// as a pipe does.
+/// Scans a chunk with these index data, entries by connection: as the reader does, item by item as a
+/// pipe does, and as the reader does again with what it has lost.
 fn scan_indexed(data: &[u8], named: &[(u32, Vec<(u32, u32)>)], had: u32, claimed: u64) -> Vec<Seen> {
     let mut index: Vec<IndexRange> = Vec::new();
     let mut file = Vec::new();
@@ -56,30 +56,47 @@ fn scan_indexed(data: &[u8], named: &[(u32, Vec<(u32, u32)>)], had: u32, claimed
         file.extend(entries_of(entries));
         index.push(IndexRange { conn: *conn, data_at, end: file.len() as u64 });
     }
-    let scan = |at_once: bool| {
-        let begin = || Inner::new(data, Hints::new(&index, &file, had), claimed, None);
-        let (mut inner, mut seen) = (begin(), Vec::<Seen>::new());
-        loop {
-            if at_once {
-                inner.messages(|message| seen.push(("message", message.at, message.end)));
-            }
-            let Some(item) = inner.next() else { return seen };
-            seen.push(match item {
-                Item::Message(message) => ("message", message.at, message.end),
-                Item::Connection { at, conn, .. } => ("connection", at, conn as usize),
-                Item::Other { at, op, .. } => ("other", at, op.into()),
-                Item::Lost { at, end } => ("lost", at, end),
-                Item::Tail { at } => ("tail", at, data.len()),
-            });
-            // A pipe has no index data, and starts again behind each item.
-            if !at_once && named.is_empty() {
-                inner = begin().at(inner.place());
-            }
-        }
+    let begin = || Inner::new(data, Hints::new(&index, &file, had), claimed, None);
+    let seen = seen_by(begin(), data.len(), true, |inner| inner);
+    // A pipe has no index data, and starts again behind each item.
+    let from_place = |inner: Inner<'_>| begin().at(inner.place());
+    let piped = if named.is_empty() {
+        seen_by(begin(), data.len(), false, from_place)
+    } else {
+        seen_by(begin(), data.len(), false, |inner| inner)
     };
-    let seen = scan(true);
-    assert_eq!(seen, scan(false));
+    assert_eq!(seen, piped);
+    let as_lost = |(kind, at, end): &Seen| (if *kind == "tail" { "lost" } else { *kind }, *at, *end);
+    let seen_lost: Vec<_> = seen.iter().map(as_lost).collect();
+    let lost = seen_lost.iter().filter(|(kind, ..)| *kind == "lost");
+    let lost: Vec<_> = lost.map(|(_, at, end)| (*at as u64, *end as u64)).collect();
+    assert_eq!(seen_by(begin().again(&lost), data.len(), true, |inner| inner), seen_lost);
     seen
+}
+
+/// Returns what a scan finds in so many bytes, messages at once or one by one; `go_on` takes it
+/// behind each item.
+fn seen_by<'a>(
+    mut inner: Inner<'a>,
+    len: usize,
+    at_once: bool,
+    go_on: impl Fn(Inner<'a>) -> Inner<'a>,
+) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    loop {
+        if at_once {
+            inner.messages(|message| seen.push(("message", message.at, message.end)));
+        }
+        let Some(item) = inner.next() else { return seen };
+        seen.push(match item {
+            Item::Message(message) => ("message", message.at, message.end),
+            Item::Connection { at, conn, .. } => ("connection", at, conn as usize),
+            Item::Other { at, op, .. } => ("other", at, op.into()),
+            Item::Lost { at, end } => ("lost", at, end),
+            Item::Tail { at } => ("tail", at, len),
+        });
+        inner = go_on(inner);
+    }
 }
 
 /// Checks what a scan finds in these records: of each its kind, or nothing of one that belongs to
@@ -337,4 +354,16 @@ fn records_are_found_far_from_where_they_were_recorded() {
         want[number - 400] = "lost";
     }
     check_displaced(&recorded, &(0..2000).collect::<Vec<_>>(), &now, &want);
+}
+
+/// As often as that, each search must not look at all places of the index.
+#[test]
+fn records_are_found_where_a_byte_is_missing_again_and_again() {
+    let recorded: Vec<_> = (0..4000).map(|_| of(0, 9)).collect();
+    let (mut now, mut want) = (recorded.clone(), vec!["message"; recorded.len()]);
+    for number in (16..recorded.len()).step_by(16) {
+        now[number - 1].pop();
+        want[number - 1] = "lost";
+    }
+    check_displaced(&recorded, &(0..recorded.len()).collect::<Vec<_>>(), &now, &want);
 }
