@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use peak_alloc::PeakAlloc;
 use rosbag12::v2::wire::ConnectionHeader;
-use rosbag12::v2::{Compression, Totals, Writer};
-use rosbag12::{BagOptions, BagReader};
+use rosbag12::v2::{self, Compression};
+use rosbag12::{BagError, BagOptions, BagReader};
 use rovelog_core::{LogReader, Select};
 
 #[global_allocator]
@@ -22,8 +22,8 @@ const CHUNK: usize = 768 << 10;
 /// each of so many bytes.
 fn interleaved(compression: Compression, bytes: usize) -> Vec<u8> {
     let each = u32::try_from(CHUNK / bytes).unwrap();
-    let lay = |out: &mut Vec<u8>, totals| {
-        let mut writer = Writer::new(out, compression, totals).unwrap();
+    let mut bag = Vec::new();
+    let written = v2::write(&mut bag, compression, |writer| {
         let header = ConnectionHeader {
             topic: Some(b"/t"),
             ty: Some(b"std_msgs/String"),
@@ -38,11 +38,9 @@ fn interleaved(compression: Compression, bytes: usize) -> Vec<u8> {
             payload[..4].copy_from_slice(&sec.to_le_bytes());
             assert!(writer.message(id, (sec, 0), &payload).unwrap());
         }
-        writer.finish().unwrap()
-    };
-    let totals = lay(&mut Vec::new(), Totals::default());
-    let mut bag = Vec::new();
-    lay(&mut bag, totals);
+        Ok::<_, BagError>(())
+    });
+    assert_eq!(written.unwrap().1, bag.len() as u64);
     bag
 }
 

@@ -9,8 +9,9 @@ use arrow_schema::Schema;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rovelog::core::parallel::Jobs;
+use rovelog::rosbag12::BagError;
 use rovelog::rosbag12::v2::wire::ConnectionHeader;
-use rovelog::rosbag12::v2::{Compression, Totals, Writer};
+use rovelog::rosbag12::v2::{self, Compression};
 use rovelog::vel_format;
 use rovelog::{AnyLog, Bytes, ReadOptions, Record, Select, Topic, Value};
 use rovelog_export::mcap::{self, McapOptions};
@@ -53,9 +54,8 @@ fn definition(fields: &[(u8, u8)]) -> String {
 fn bag(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     let model = Bag::arbitrary(data).ok()?;
     let compression = Compression::ALL[usize::from(model.compression) % Compression::ALL.len()];
-    let write = |totals| {
-        let mut out = Vec::new();
-        let mut bag = Writer::new(&mut out, compression, totals).expect("memory takes it");
+    let mut out = Vec::new();
+    let written = v2::write(&mut out, compression, |bag| {
         let mut ids = Vec::new();
         for (number, (topic, fields)) in model.connections.iter().enumerate() {
             let topic = format!("/t{}", topic % 4);
@@ -74,11 +74,10 @@ fn bag(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
                 bag.message(*id, (*sec, *nsec), payload).expect("memory takes it");
             }
         }
-        (bag.finish().expect("memory takes it"), out)
-    };
-    // The header of a bag says where its index is.
-    let (totals, _) = write(Totals::default());
-    Some(write(totals).1)
+        Ok::<_, BagError>(())
+    });
+    written.expect("memory takes it");
+    Some(out)
 }
 
 /// Returns the log of a model, in the format that the first byte selects.

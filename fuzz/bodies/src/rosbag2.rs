@@ -3,9 +3,9 @@
 use arbitrary::{Arbitrary, Unstructured};
 use rovelog::core::wire::U32Le;
 use rovelog::rosbag12::v2::wire::{Chunk, ConnectionHeader, Header};
-use rovelog::rosbag12::v2::{Compression, Totals, Writer};
+use rovelog::rosbag12::v2::{self, Compression};
 use rovelog::rosbag12::wire::RecordHead;
-use rovelog::rosbag12::{BagOptions, BagReader};
+use rovelog::rosbag12::{BagError, BagOptions, BagReader};
 use rovelog::{Bytes, LogReader};
 
 use crate::rosbag::{rosbag_read, rosbag_rewrite, rosbag_stream};
@@ -45,10 +45,7 @@ struct Model {
 /// The bag written from any model holds the model's messages in time order, and an exact index.
 pub fn rosbag_chunk_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
-    let mut bytes = Vec::new();
-    let totals = write(&model, &mut Vec::new(), Totals::default());
-    let again = write(&model, &mut bytes, totals);
-    assert_eq!(again.bytes, bytes.len() as u64);
+    let bytes = write(&model);
     let bag = BagReader::new(Bytes::from(bytes), &BagOptions::default()).expect("what is written opens");
     assert_eq!(bag.info().lost.losses, 0, "the written bag is intact: {:?}", bag.diagnostics().list());
     let known = |connection: u8| usize::from(connection) < model.connections.len();
@@ -61,18 +58,22 @@ pub fn rosbag_chunk_write(data: &[u8]) {
     }
 }
 
-fn write(model: &Model, out: &mut Vec<u8>, totals: Totals) -> Totals {
+fn write(model: &Model) -> Vec<u8> {
     let compression = Compression::ALL[usize::from(model.compression) % Compression::ALL.len()];
-    let mut bag = Writer::new(out, compression, totals).expect("memory takes it");
-    let connect = |(topic, ty): &(Vec<u8>, Vec<u8>)| {
-        let data = ConnectionHeader { topic: Some(topic), ty: Some(ty), ..ConnectionHeader::default() };
-        bag.connect(topic, &data.to_data()).expect("few connections")
-    };
-    let ids: Vec<_> = model.connections.iter().map(connect).collect();
-    for (connection, sec, nsec, payload) in &model.messages {
-        if let Some(id) = ids.get(usize::from(*connection)) {
-            assert!(bag.message(*id, (*sec, *nsec), payload).expect("memory takes it"));
+    let mut out = Vec::new();
+    let written = v2::write(&mut out, compression, |bag| {
+        let connect = |(topic, ty): &(Vec<u8>, Vec<u8>)| {
+            let data = ConnectionHeader { topic: Some(topic), ty: Some(ty), ..ConnectionHeader::default() };
+            bag.connect(topic, &data.to_data()).expect("few connections")
+        };
+        let ids: Vec<_> = model.connections.iter().map(connect).collect();
+        for (connection, sec, nsec, payload) in &model.messages {
+            if let Some(id) = ids.get(usize::from(*connection)) {
+                assert!(bag.message(*id, (*sec, *nsec), payload).expect("memory takes it"));
+            }
         }
-    }
-    bag.finish().expect("memory takes it")
+        Ok::<_, BagError>(())
+    });
+    assert_eq!(written.expect("memory takes it").1, out.len() as u64);
+    out
 }

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::io::{self, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::reader::BagReader;
 use crate::sections::IndexState;
 use crate::tables::usize_of;
 use crate::v2::wire::ConnectionHeader;
-use crate::v2::{Compression, Heads, InTime, Origin, Totals, Writer};
+use crate::v2::{self, Compression, Heads, InTime, Origin, Writer};
 use crate::version::Version;
 
 /// What is copied.
@@ -59,7 +59,7 @@ impl Written {
 }
 
 /// Writes the messages that `each` hands out, of these bags, and the connections `unused`, which
-/// have none: twice, because the bag header says what comes.
+/// have none: maybe twice.
 fn write(
     logs: &[&BagReader],
     unused: &[Declared<'_>],
@@ -67,18 +67,16 @@ fn write(
     each: &Each<'_>,
 ) -> Result<Written, BagError> {
     let compression = logs.first().map_or(Compression::None, |log| log.compression());
-    let mut nowhere = io::sink();
-    let (totals, _) = lay(logs, unused, Writer::new(&mut nowhere, compression, Totals::default())?, each)?;
-    let (_, written) = lay(logs, unused, Writer::new(out, compression, totals)?, each)?;
-    Ok(written)
+    let (written, bytes) = v2::write(out, compression, |writer| lay(logs, unused, writer, each))?;
+    Ok(Written { bytes, ..written })
 }
 
 fn lay(
     logs: &[&BagReader],
     unused: &[Declared<'_>],
-    mut writer: Writer<'_>,
+    writer: &mut Writer<'_>,
     each: &Each<'_>,
-) -> Result<(Totals, Written), BagError> {
+) -> Result<Written, BagError> {
     let mut ids: HashMap<(usize, u32), u32> = HashMap::new();
     let mut topics: std::collections::BTreeSet<Vec<u8>> = std::collections::BTreeSet::new();
     let mut written = Written { records: 0, topics: 0, bytes: 0, too_large: 0 };
@@ -112,9 +110,8 @@ fn lay(
     for (topic, data, others) in unused {
         writer.connect_with(topic, data, others)?;
     }
-    let totals = writer.finish()?;
-    (written.topics, written.bytes) = (topics.len(), totals.bytes);
-    Ok((totals, written))
+    written.topics = topics.len();
+    Ok(written)
 }
 
 /// Hands out these records of a bag with all of unknown kinds that are in their chunks or between

@@ -29,4 +29,4 @@ pub(crate) use pass::Pass;
 pub(crate) use state::{Origin, State};
 pub(crate) use stream::{Arrived, At, Streamed};
 pub use unpack::Compression;
-pub use writer::{Totals, Writer};
+pub use writer::{Writer, write};

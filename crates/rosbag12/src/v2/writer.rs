@@ -1,9 +1,9 @@
 //! New bags of V2.0, as the recorder writes them: chunks of messages with the index of each, then
-//! all connections and a summary of each chunk. The output need not seek: a bag is written twice,
-//! the first time only to learn the totals of its bag header.
+//! all connections and a summary of each chunk. The output need not seek, and the bag header at the
+//! start has totals of what comes: a bag is held until it is complete, or laid twice if it is large.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 use rovelog_core::output::FailFast;
 use rovelog_core::wire::{U32Le, U64Le};
@@ -22,14 +22,52 @@ const CHUNK_SIZE: usize = 768 << 10;
 /// Bytes that a chunk may have: its messages are found by offsets of 32 bits.
 const MAX_CHUNK: usize = u32::MAX as usize;
 
+/// A bag of more bytes is not held.
+const HELD: usize = 32 << 20;
+
 /// What the bag header says of the whole file.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Totals {
+struct Totals {
     index_pos: u64,
     connections: u32,
     chunks: u32,
     /// Bytes of the file.
-    pub bytes: u64,
+    bytes: u64,
+}
+
+/// Writes a bag of what `lay` puts into it, and returns that with the number of bytes. `lay` may be
+/// called twice, and must do the same each time.
+///
+/// # Errors
+/// Returns an error if the output refuses, or `lay` does.
+pub fn write<T, E: From<BagError>>(
+    out: &mut dyn Write,
+    compression: Compression,
+    lay: impl FnMut(&mut Writer<'_>) -> Result<T, E>,
+) -> Result<(T, u64), E> {
+    write_held(HELD, out, compression, lay)
+}
+
+fn write_held<T, E: From<BagError>>(
+    most: usize,
+    out: &mut dyn Write,
+    compression: Compression,
+    mut lay: impl FnMut(&mut Writer<'_>) -> Result<T, E>,
+) -> Result<(T, u64), E> {
+    let mut held = Held { most, bytes: Some(Vec::new()) };
+    let mut writer = Writer::new(&mut held, compression, Totals::default())?;
+    let mut laid = lay(&mut writer)?;
+    let totals = writer.finish()?;
+    if let Some(body) = held.all() {
+        let mut writer = Writer::new(out, compression, totals)?;
+        writer.put(body)?;
+        writer.out.flush().map_err(BagError::from)?;
+    } else {
+        let mut writer = Writer::new(out, compression, totals)?;
+        laid = lay(&mut writer)?;
+        writer.finish()?;
+    }
+    Ok((laid, totals.bytes))
 }
 
 /// Messages of one topic, type and publisher.
@@ -51,7 +89,8 @@ struct Summary {
     counts: Vec<ConnectionCount>,
 }
 
-/// Writes a bag of V2.0. One type for all outputs, so that writing is compiled once.
+/// A bag of V2.0 that is [written](write). One type for all outputs, so that writing is compiled
+/// once.
 pub struct Writer<'a> {
     out: FailFast<&'a mut dyn Write>,
     at: u64,
@@ -69,10 +108,7 @@ pub struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// Starts a bag; `totals` are those that [`finish`](Self::finish) returned for the same
     /// messages.
-    ///
-    /// # Errors
-    /// Returns an error if the output refuses.
-    pub fn new(out: &'a mut dyn Write, compression: Compression, totals: Totals) -> Result<Self, BagError> {
+    fn new(out: &'a mut dyn Write, compression: Compression, totals: Totals) -> Result<Self, BagError> {
         let mut writer = Self {
             out: FailFast::new(out),
             at: 0,
@@ -236,10 +272,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes what is left, and returns the totals for the bag header.
-    ///
-    /// # Errors
-    /// Returns an error if the output refuses.
-    pub fn finish(mut self) -> Result<Totals, BagError> {
+    fn finish(mut self) -> Result<Totals, BagError> {
         self.close_chunk()?;
         let index_pos = self.at;
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -264,6 +297,35 @@ impl<'a> Writer<'a> {
             chunks: number(chunks.len()),
             bytes: self.at,
         })
+    }
+}
+
+/// A bag that is held until it is complete, if it is small.
+struct Held {
+    most: usize,
+    /// `None` of one that is larger.
+    bytes: Option<Vec<u8>>,
+}
+
+impl Held {
+    /// Returns all behind the bag header, which has the wrong totals.
+    fn all(&self) -> Option<&[u8]> {
+        let start = VERSION_LINE.len() + bag_header_record(0, 0, 0).len();
+        self.bytes.as_ref().map(|bytes| &bytes[start..])
+    }
+}
+
+impl Write for Held {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes = self.bytes.take().filter(|held| held.len() + bytes.len() <= self.most);
+        if let Some(held) = &mut self.bytes {
+            held.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -295,5 +357,32 @@ fn pack(compression: Compression, data: &[u8]) -> Result<Option<Vec<u8>>, BagErr
             what: format!("a chunk compressed with {}", compression.name()),
             why: "built without feature `compressed`",
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message in each of three chunks.
+    fn written(most: usize) -> (Vec<u8>, usize) {
+        let (mut out, mut times) = (Vec::new(), 0);
+        let laid = write_held(most, &mut out, Compression::None, |writer| {
+            times += 1;
+            let id = writer.connect(b"/a", b"")?;
+            (0..3).try_for_each(|sec| writer.message(id, (sec, 0), &vec![7; CHUNK_SIZE]).map(|_| ()))?;
+            Ok::<_, BagError>("laid")
+        });
+        assert_eq!(laid.unwrap(), ("laid", out.len() as u64));
+        (out, times)
+    }
+
+    #[test]
+    fn a_bag_is_the_same_held_and_laid_twice() {
+        let (bag, times) = written(usize::MAX);
+        assert_eq!(times, 1);
+        assert_eq!(written(bag.len()), (bag.clone(), 1));
+        assert_eq!(written(bag.len() - 1), (bag.clone(), 2));
+        assert_eq!(written(0), (bag, 2));
     }
 }

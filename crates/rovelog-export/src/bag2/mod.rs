@@ -1,15 +1,13 @@
 //! ROS bags V2.0, which ROS reads since 2010, from bags of any version.
 //!
-//! Payloads stay byte for byte, and messages are in time order. The bag header contains the position
-//! of the index, so the bag is laid out twice: once to know that position, and once to be written.
-//! The output may be a pipe.
+//! Payloads stay byte for byte, and messages are in time order. The output may be a pipe.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use rovelog::core::text;
 pub use rovelog::rosbag12::v2::Compression;
 use rovelog::rosbag12::v2::wire::ConnectionHeader;
-use rovelog::rosbag12::v2::{Totals, Writer};
+use rovelog::rosbag12::v2::{self, Writer};
 use rovelog::rosbag12::{BagReader, Publisher};
 use rovelog::{LogReader as _, Select};
 
@@ -65,13 +63,13 @@ fn write_all(
         let why = "no selected topic has a definition, which a V2.0 bag requires";
         return Err(ExportError::Format(why.to_owned()));
     }
-    let size = bag.info().size;
-    let mut nowhere = io::sink();
-    let writer = Writer::new(&mut nowhere, options.compression, Totals::default())?;
-    let (totals, ..) = lay(bag, select, &lines, writer, &mut |at| progress(at / 2))?;
-    let writer = Writer::new(out, options.compression, totals)?;
-    let (_, messages, tallies) =
-        lay(bag, select, &lines, writer, &mut |at| progress(u64::midpoint(size, at)))?;
+    // A large bag is laid twice.
+    let (size, mut half) = (bag.info().size, 0);
+    let ((messages, tallies), _) = v2::write(out, options.compression, |writer| {
+        let laid = lay(bag, select, &lines, writer, &mut |at| progress(u64::midpoint(half, at)));
+        half = size;
+        laid
+    })?;
     Ok(Exported { out: (), messages, losses: losses(bag, &lines, &tallies), notes: Vec::new() })
 }
 
@@ -81,9 +79,9 @@ fn lay<'a>(
     bag: &BagReader,
     select: &Select,
     lines: &'a Lines<'a>,
-    mut writer: Writer<'_>,
+    writer: &mut Writer<'_>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(Totals, u64, Vec<Tally>), ExportError> {
+) -> Result<(u64, Vec<Tally>), ExportError> {
     let mut connections = ByPublisher::new(bag);
     let mut tallies = vec![Tally::default(); lines.len()];
     let mut messages = 0;
@@ -103,14 +101,14 @@ fn lay<'a>(
             tally.misfits += 1;
             continue;
         }
-        let id = *connections.of(bag, &record, |publisher| connect(&mut writer, line, publisher))?;
+        let id = *connections.of(bag, &record, |publisher| connect(writer, line, publisher))?;
         if writer.message(id, (sec, nsec), &record.payload)? {
             messages += 1;
         } else {
             tally.too_large += 1;
         }
     }
-    Ok((writer.finish()?, messages, tallies))
+    Ok((messages, tallies))
 }
 
 /// Starts a connection by what was said when the publisher connected.
