@@ -77,13 +77,14 @@ def filled_chunk(size, record, first=b""):
 
 def chunks_of(size, per, record, entries=True, change=lambda data, places: data, number=0):
     """A bag of chunks of `per` bytes; `change` damages the data of one after its index data were made."""
-    made, k = [], 0
-    while sum(len(data) + len(behind) for data, behind, _ in made) < size:
+    made, k, made_size = [], 0, 0
+    while made_size < size:
         begin = k
         data, places = filled_chunk(min(per, size), lambda n: record(begin + n), connection(number))
         k += len(places)
         named = index(number, [time(begin + n) + u32(place) for n, place in enumerate(places)]) if entries else b""
         made.append((chunk(change(data, places)), named, [(number, len(places))]))
+        made_size += len(made[-1][0]) + len(named)
     return bag(made, [connection(number)])
 
 

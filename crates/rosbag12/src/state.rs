@@ -20,6 +20,9 @@ type Publishers = BTreeMap<u32, (u64, BTreeMap<String, u64>)>;
 /// Sections that `info` lists one by one; all are counted.
 const SECTIONS_LISTED: usize = 1000;
 
+/// What `info` lists of a connection.
+const CONNECTION: [&str; 7] = ["topic", "type", "md5", "definition", "md5_state", "latched", "callerids"];
+
 impl Scanner {
     /// Returns the summary of what was passed of a file of `size` bytes.
     pub(crate) fn info(&self, size: u64) -> LogInfo {
@@ -87,8 +90,8 @@ impl Scanner {
         let ops = ops.map(|(op, count)| (op_name(op, is_chunked), Value::count(count)));
         details.push(Detail::hidden("records_by_op", Value::record(ops)));
         let connections = (0..self.tables.topics.len()).zip(0u32..);
-        let connections = connections.map(|(n, id)| self.connection(n, publishers.get(&id))).collect();
-        details.push(Detail::hidden("connections", Value::List(connections)));
+        let connections = connections.map(|(n, id)| self.connection(n, publishers.get(&id)));
+        details.push(Detail::hidden("connections", Value::table(CONNECTION, connections)));
         details
     }
 
@@ -118,12 +121,8 @@ impl Scanner {
         };
         let section = |section: &Section| {
             let topics = section.index_topics.iter().map(|topic| {
-                Value::record([
-                    ("topic", Value::Text(text_of(&topic.topic))),
-                    ("entries", Value::count(topic.entries)),
-                    ("in_scan", Value::count(topic.in_scan)),
-                    ("exact", Value::Bool(topic.exact)),
-                ])
+                let (entries, in_scan) = (Value::count(topic.entries), Value::count(topic.in_scan));
+                [Value::Text(text_of(&topic.topic)), entries, in_scan, Value::Bool(topic.exact)]
             });
             let number = |number: Option<u64>| number.map_or(Value::Null, Value::count);
             Value::record([
@@ -131,7 +130,7 @@ impl Scanner {
                 ("state", Value::Text(section.index.name().to_owned())),
                 ("index_pos", number(section.index_pos)),
                 ("raw_padding", number(section.raw_padding)),
-                ("topics", Value::List(topics.collect())),
+                ("topics", Value::table(["topic", "entries", "in_scan", "exact"], topics)),
             ])
         };
         Detail::new(
@@ -208,21 +207,21 @@ impl Scanner {
         (!lines.is_empty()).then(|| Detail::new("latched", lines.join("\n"), value))
     }
 
-    fn connection(&self, number: usize, publishers: Option<&(u64, BTreeMap<String, u64>)>) -> Value {
+    fn connection(&self, number: usize, publishers: Option<&(u64, BTreeMap<String, u64>)>) -> [Value; 7] {
         let (topic, connection) = (&self.tables.topics[number], &self.tables.connections[number]);
         let text = |text: &str| Value::Text(text.to_owned());
         let definition = connection.definition();
         let callers = publishers.into_iter().flat_map(|(_, callers)| callers);
         let callers = callers.map(|(name, count)| (name.as_str(), Value::count(*count)));
-        Value::record([
-            ("topic", Value::Text(topic.name.clone())),
-            ("type", Value::Text(text_of(&connection.ty))),
-            ("md5", Value::Text(text_of(&connection.md5))),
-            ("definition", definition.map_or(Value::Null, |d| text(d.source.name()))),
-            ("md5_state", definition.map_or(Value::Null, |d| text(d.sum.name()))),
-            ("latched", Value::count(connection.latched())),
-            ("callerids", Value::record(callers)),
-        ])
+        [
+            Value::Text(topic.name.clone()),
+            Value::Text(text_of(&connection.ty)),
+            Value::Text(text_of(&connection.md5)),
+            definition.map_or(Value::Null, |d| text(d.source.name())),
+            definition.map_or(Value::Null, |d| text(d.sum.name())),
+            Value::count(connection.latched()),
+            Value::record(callers),
+        ]
     }
 }
 

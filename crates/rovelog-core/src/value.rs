@@ -49,6 +49,13 @@ impl Value {
         Self::Struct(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
+    /// Returns a list of structs that all have these names, from the values of each: a list may be as
+    /// long as a log, so they share the names.
+    pub fn table<const N: usize>(names: [&str; N], rows: impl IntoIterator<Item = [Value; N]>) -> Self {
+        let names = names.map(Arc::<str>::from);
+        Self::List(rows.into_iter().map(|row| Self::record(names.iter().cloned().zip(row))).collect())
+    }
+
     /// Returns a count or an offset: 64 bits whatever its size, so that its JSON type does not
     /// change with the log.
     pub const fn count(n: u64) -> Self {

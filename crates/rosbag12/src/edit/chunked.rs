@@ -234,19 +234,18 @@ impl BagReader {
     fn chunk_details(&self) -> Vec<Detail> {
         let state = self.scanner.chunked();
         let chunks = state.chunks.iter().map(|chunk| {
-            let lost = chunk.lost.iter().map(|(from, to)| {
-                Value::record([("start", Value::count(*from)), ("end", Value::count(*to))])
-            });
-            Value::record([
-                ("offset", Value::count(chunk.extent.at)),
-                ("end", Value::count(chunk.extent.end)),
-                ("state", Value::Text(chunk.state().to_owned())),
-                ("unpacked", Value::count(chunk.unpacked)),
-                ("messages", Value::count(chunk.messages)),
-                ("lost", Value::List(lost.collect())),
-            ])
+            let lost = chunk.lost.iter().map(|(from, to)| [Value::count(*from), Value::count(*to)]);
+            [
+                Value::count(chunk.extent.at),
+                Value::count(chunk.extent.end),
+                Value::Text(chunk.state().to_owned()),
+                Value::count(chunk.unpacked),
+                Value::count(chunk.messages),
+                Value::table(["start", "end"], lost),
+            ]
         });
-        let mut details = vec![Detail::hidden("chunks", Value::List(chunks.collect()))];
+        let chunks = Value::table(["offset", "end", "state", "unpacked", "messages", "lost"], chunks);
+        let mut details = vec![Detail::hidden("chunks", chunks)];
         let gone = self.gone();
         if !gone.is_empty() {
             let text = format!("{} gone that the index names", count(gone.len(), "message"));

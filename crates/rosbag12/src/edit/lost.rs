@@ -27,11 +27,8 @@ pub(super) fn named(lost: &[LostMessage]) -> Value {
     let mut left = NAMED_BYTES;
     let first = lost.iter().take(NAMED).map_while(|message| {
         left = left.checked_sub(message.topic.len())?;
-        Some(Value::record([
-            ("topic", Value::Text(text_of(&message.topic))),
-            ("t_ns", Value::Int(message.nanos, 64)),
-            ("offset", Value::UInt(message.offset, 64)),
-        ]))
+        let topic = Value::Text(text_of(&message.topic));
+        Some([topic, Value::Int(message.nanos, 64), Value::count(message.offset)])
     });
-    Value::List(first.collect())
+    Value::table(["topic", "t_ns", "offset"], first)
 }

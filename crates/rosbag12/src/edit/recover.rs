@@ -208,12 +208,8 @@ impl BagReader {
             Part::Tail => "tail",
         };
         let ledger = self.ledger().into_iter().map(|(part, range)| {
-            Value::record([
-                ("part", Value::Text(word(part).to_owned())),
-                ("start", Value::UInt(range.start, 64)),
-                ("end", Value::UInt(range.end, 64)),
-            ])
+            [Value::Text(word(part).to_owned()), Value::count(range.start), Value::count(range.end)]
         });
-        Detail::hidden("ledger", Value::List(ledger.collect()))
+        Detail::hidden("ledger", Value::table(["part", "start", "end"], ledger))
     }
 }

@@ -367,3 +367,66 @@ fn records_are_found_where_a_byte_is_missing_again_and_again() {
     }
     check_displaced(&recorded, &(0..recorded.len()).collect::<Vec<_>>(), &now, &want);
 }
+
+/// Behind damage, records of a connection without index data lead to further damage: they count
+/// where the index names nothing more.
+#[test]
+fn records_that_the_index_leaves_out_count_behind_the_last_one_it_names() {
+    let garbage = b"garbage of 19 bytes".to_vec();
+    let part = |more| [of(0, more), broken(0, b"x"), of(1, 2), of(1, 0), garbage.clone()];
+    let records = [part(1), part(3)].concat();
+    let want = ["message", "lost", "", "", "", "message", "lost", "message", "message", "lost"];
+    check(&records, &[(0, 0), (0, 1), (0, 5), (0, 6)], 0, &want);
+    // Behind missing bytes it names nothing, until those are known.
+    let recorded = [&records[..5], &[of(0, 4), of(0, 5), of(0, 6)], &records[6..], &[of(0, 7)]].concat();
+    let mut now = recorded.clone();
+    now[1].drain(40..43);
+    let want = [
+        &["message", "lost", "message", "message", "lost", "message", "message", "message"][..],
+        &["lost", "", "", "", "message"],
+    ];
+    check_displaced(&recorded, &[0, 1, 5, 6, 7, 8, 12], &now, &want.concat());
+}
+
+/// The payload may be a bag.
+#[test]
+fn records_that_the_index_leaves_out_may_be_those_of_a_payload() {
+    let garbage = b"garbage of 19 bytes".to_vec();
+    let bag = [of(0, 1), message(0, 7, &[of(1, 0), of(1, 0)].concat()), garbage.clone()];
+    check(&bag, &[(0, 0), (0, 1)], 0, &["message", "message", "lost"]);
+    // They lead beyond the end that the length claims.
+    let records = [of(0, 1), longer(0, b"", 50 + 7), of(1, 0), of(1, 3), garbage];
+    check(&records, &[(0, 0), (0, 1)], 0, &["message", "lost", "message", "message", "lost"]);
+    // Or to one that the index names.
+    let records = [of(0, 1), longer(0, b"", 50 + 50 + 7), of(1, 0), of(0, 3), of(0, 4)];
+    check(
+        &records,
+        &[(0, 0), (0, 1), (0, 3), (0, 4)],
+        0,
+        &["message", "lost", "message", "message", "message"],
+    );
+}
+
+/// Whether the index names anything is not asked again at each damage: all of its places are wrong.
+#[test]
+fn places_that_are_wrong_are_looked_at_once() {
+    let part = [of(1, 2), of(1, 3), b"garbage of 19 bytes".to_vec()];
+    let records = [vec![of(0, 1), broken(0, b"x")], vec![part; 80].concat()].concat();
+    let want = [vec!["message", "lost"], ["message", "message", "lost"].repeat(80)].concat();
+    let (starts, data) = laid(&records);
+    let wrong = (0..2000).map(|n| starts[2] + 7 + 33 * n);
+    let places: Vec<_> = [0, starts[1]].into_iter().chain(wrong).collect();
+    let len = u32::try_from(data.len()).unwrap();
+    assert_eq!(scan_indexed(&data, &index_of(&places), len, 0), kinds_of(&records, &want));
+}
+
+#[test]
+fn records_are_found_behind_bytes_that_were_added() {
+    let recorded = [of(0, 1), of(0, 9), of(0, 2), of(0, 3), of(0, 4)];
+    for last in 3..=recorded.len() {
+        let mut now = recorded[..last].to_vec();
+        now.insert(2, b"add".to_vec());
+        let want = ["message", "message", "lost", "message", "message", "message"];
+        check_displaced(&recorded, &(0..last).collect::<Vec<_>>(), &now, &want[..now.len()]);
+    }
+}
