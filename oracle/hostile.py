@@ -51,6 +51,9 @@ FIELDS = "8192 columns with their buffers"
 ALIKE = "rows whose times come again and again are sorted in windows of 8 MiB; a small log is one window"
 SCHEMAS = "60 000 topics, each with a schema and a channel"
 SIGNALS = "10 000 lines, each with its values"
+CONNECTIONS = "65 536 connections, each with its publisher, definition and columns"
+CHUNKS = "more than 200 000 chunks, each told with its state and what it lost"
+BZ2 = "bz2 sorts a million short messages that are alike: three times as long as the original program takes"
 KNOWN = {
     ("parameters.ulg", "params"): "870 000 parameters, each held with its defaults and changes",
     ("parameters.ulg", "params changed"): "the same",
@@ -66,6 +69,10 @@ KNOWN = {
     ("sources.vel", "extract"): "a file for each of more than 400 000 images",
     ("dropouts.ulg", "split"): "dropouts without a row have one time: the search for a cut passes over all of them each time",
     ("empty-unknown.ulg", "split"): "the same, of messages of unknown kinds",
+    **{("v2-connections.bag", name): CONNECTIONS for name in ("stats", "check", "check json", "export bag2", "export bz2")},
+    **{(f"v2-{shape}.bag", f"export {kind}"): SCHEMAS for shape in ("connections", "undefined-connections") for kind in ("mcap", "ros2")},
+    **{(f"v2-{shape}-chunks.bag", "recover"): CHUNKS for shape in ("empty", "huge")},
+    **{(f"v2-{shape}.bag", "export bz2"): BZ2 for shape in ("displaced-no-index", "random-times")},
     **{(shape, f"export {kind}"): ALIKE for shape in ("same-stamps.rld", "random-stamps.rld") for kind in ("parquet", "arrow", "csv")},
     **{("channels.rld", name): CHANNELS for name in ("stats", "states", "plot", "plot svg", "report", "export parquet", "export arrow", "export csv")},
     **{

@@ -34,9 +34,13 @@ fn model(name: &str) -> Result<Model, String> {
 impl VelodyneArgs {
     /// Returns the first option that was given.
     pub(crate) fn chosen(&self) -> Option<&'static str> {
+        self.model.map(|_| "--model").or_else(|| self.chosen_of_points())
+    }
+
+    /// Returns the first option that was given of those that change points only, and no packets.
+    pub(crate) fn chosen_of_points(&self) -> Option<&'static str> {
         let given = [
             (self.calibration.is_some(), "--calibration"),
-            (self.model.is_some(), "--model"),
             (self.plain_offsets, "--plain-offsets"),
             (self.correct_intensity, "--correct-intensity"),
         ];

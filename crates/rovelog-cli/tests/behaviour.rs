@@ -65,6 +65,7 @@ fn options_without_effect_are_refused() {
         ("stats ../rld/v4.rld --timing --energy", "--timing"),
         ("extract ../vel/all-kinds.vel -o none --only images --model VLP-16", "--model"),
         ("extract ../vel/velodyne-vlp16.vel -o none --only packets --cloud ply", "--cloud"),
+        ("extract ../vel/velodyne-vlp16.vel -o none --only packets --calibration x.xml", "--calibration"),
         ("extract ../rosbag/console.bag -o none --plain-offsets", "--plain-offsets"),
     ] {
         let output = run(line);

@@ -393,9 +393,11 @@ impl<'a> Inner<'a> {
     fn resume(&mut self, from: u64, cut: bool) -> Result<Item<'a>, NeedMore> {
         let len = self.data.len();
         let next = if self.hints.is_empty() {
-            // Behind a record that most likely the end cuts only what is sure to be none of its payload counts.
-            let start = Search::from(from).run_to(self.window(), len as u64, starts)?;
-            if cut && !start.map_or(Ok(false), |start| self.leads_on(start))? { None } else { start }
+            match Search::from(from).run_to(self.window(), len as u64, starts)? {
+                // Behind a record that most likely the end cuts only what is sure to be none of its payload counts.
+                Some(start) if !cut || self.leads_on(start)? => Some(start),
+                _ => None,
+            }
         } else {
             self.by_index(from, len as u64, from)?
         };

@@ -23,7 +23,7 @@ const CHUNK_SIZE: usize = 768 << 10;
 const MAX_CHUNK: usize = u32::MAX as usize;
 
 /// A bag of more bytes is not held.
-const HELD: usize = 32 << 20;
+const HELD: usize = 64 << 20;
 
 /// What the bag header says of the whole file.
 #[derive(Clone, Copy, Debug, Default)]

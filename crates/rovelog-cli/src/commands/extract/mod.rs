@@ -79,7 +79,11 @@ impl Args {
     /// Returns the first option about points that does not apply: bags give images only.
     fn without_effect(&self, log: &AnyLog) -> Option<&'static str> {
         let images_only = matches!(log, AnyLog::Rosbag(_)) || self.only == Some(What::Images);
-        let cloud = self.cloud.filter(|_| images_only || !self.wants(What::Clouds)).map(|_| "--cloud");
+        if self.wants(What::Clouds) && !images_only {
+            return None;
+        }
+        let cloud = self.cloud.map(|_| "--cloud").or_else(|| self.velodyne.chosen_of_points());
+        // Packets have their times by the model.
         cloud.or_else(|| self.velodyne.chosen().filter(|_| images_only))
     }
 }
