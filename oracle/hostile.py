@@ -58,6 +58,7 @@ KNOWN = {
     ("parameters.ulg", "params"): "870 000 parameters, each held with its defaults and changes",
     ("parameters.ulg", "params changed"): "the same",
     ("parameters.ulg", "diff"): "the same, of two logs",
+    ("formats.ulg", "merge"): "600 000 formats, held by both logs, by what merges them and by the writer",
     ("changes.ulg", "export mcap"): "800 000 changes of a parameter, held to be written between the records",
     ("infos.ulg", "export mcap"): "infos, held to be written in front of the records",
     ("types.ulg", "export mcap"): SCHEMAS,
