@@ -213,6 +213,16 @@ fn a_length_that_is_too_large_swallows_nothing() {
     check(&records, &[], 0, &["message", "message", "lost", "message"]);
 }
 
+/// A valid message is not searched, whatever its payload looks like.
+#[test]
+fn a_payload_with_a_record_that_leads_out_of_it_is_one() {
+    let next = of(0, 1);
+    let records = [message(0, 7, &longer(1, b"", next.len())), next, of(0, 2)];
+    check(&records, &[], 0, &["message"; 3]);
+    check(&records, &[(0, 0), (0, 1), (0, 2)], 0, &["message"; 3]);
+    check(&records, &[(0, 2)], 0, &["message"; 3]);
+}
+
 /// Index data say where messages start, also where what is there leads to no further record.
 #[test]
 fn behind_damage_records_go_on_where_the_index_says() {
@@ -282,7 +292,8 @@ fn records_are_found_behind_bytes_that_are_missing() {
     let want = ["message", "lost", "message", "message", "message", "message", "message"];
     check_displaced(&recorded, &[0, 1, 3, 4, 5, 6], &now, &want);
     // It is a connection record, or one is among those behind.
-    for (number, named) in [(2, [0, 1, 3, 4, 5, 6].as_slice()), (3, &[0, 1, 4, 5, 6])] {
+    for (number, named) in [(2, [0, 1, 3, 4, 5, 6].as_slice()), (3, &[0, 1, 4, 5, 6]), (4, &[0, 1, 3, 5, 6])]
+    {
         let (mut recorded, mut now, mut want) = (recorded.clone(), now.clone(), want);
         (recorded[number], now[number]) = (connection(1, "/b"), connection(1, "/b"));
         want[number] = "connection";
@@ -418,6 +429,46 @@ fn places_that_are_wrong_are_looked_at_once() {
     let places: Vec<_> = [0, starts[1]].into_iter().chain(wrong).collect();
     let len = u32::try_from(data.len()).unwrap();
     assert_eq!(scan_indexed(&data, &index_of(&places), len, 0), kinds_of(&records, &want));
+}
+
+/// Where they are asked for again and again, behind a byte that is missing each time, the search ends:
+/// it must not take the more time the more of them there are.
+#[test]
+fn places_that_are_wrong_are_not_looked_at_without_end() {
+    let found = |parts: usize| {
+        let garbage = b"garbage of 19 bytes".to_vec();
+        let part = [of(0, 1), of(0, 3), of(0, 6), broken(0, b"xyz"), of(1, 2), of(1, 0), garbage];
+        let mut records = vec![part; parts].concat();
+        let (starts, data) = laid(&records);
+        let named = (0..records.len()).filter(|number| number % 7 < 3).map(|number| starts[number]);
+        let wrong = (0..2000).map(|n| data.len() + 33 * n);
+        let index = index_of(&named.chain(wrong).collect::<Vec<_>>());
+        for number in (3..records.len()).step_by(7) {
+            records[number].pop();
+        }
+        let seen = scan_indexed(&records.concat(), &index, u32::MAX, 0);
+        seen.iter().filter(|(kind, ..)| *kind == "message").count()
+    };
+    assert_eq!(found(10), 5 * 10);
+    let most = found(40);
+    assert!(most < 5 * 40, "{most}");
+}
+
+/// The same for records that the index leaves out: from each of them the others lead nowhere.
+#[test]
+fn records_that_lead_nowhere_are_not_followed_without_end() {
+    let found = |others: usize| {
+        let mut recorded = vec![of(0, 1), broken(0, b"xyz")];
+        recorded.extend(vec![of(1, 2); others]);
+        recorded.extend([unknown(9, b"data"), of(0, 3), of(0, 6), of(0, 2)]);
+        let (starts, _) = laid(&recorded);
+        let named: Vec<_> = [0, 1, others + 3, others + 4, others + 5].map(|n| (0, starts[n])).into();
+        recorded[1].pop();
+        scan(&recorded.concat(), &named, 0).len()
+    };
+    // One, what is lost, and three at other places.
+    assert_eq!(found(20), 5);
+    assert_eq!(found(200), 2);
 }
 
 #[test]
