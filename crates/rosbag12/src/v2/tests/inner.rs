@@ -454,6 +454,43 @@ fn places_that_are_wrong_are_not_looked_at_without_end() {
     assert!(most < 5 * 40, "{most}");
 }
 
+/// Messages whose sizes come again and again fit the index at several distances.
+#[test]
+fn the_smallest_distance_from_the_index_counts() {
+    let period = [of(0, 1), of(0, 4), of(0, 8)];
+    // Behind the second damage only the index tells where the message is.
+    let last = [broken(0, b"x"), of(0, 20), b"garbage of 19 bytes".to_vec()];
+    let recorded = [vec![period; 4].concat(), last.to_vec()].concat();
+    let named: Vec<_> = (0..14).collect();
+    let behind = [["message"; 7].as_slice(), &["lost", "message", "lost"]].concat();
+    let mut now = recorded.clone();
+    now[4].drain(50..53);
+    let want = [["message"; 4].as_slice(), &["lost"], &behind].concat();
+    check_displaced(&recorded, &named, &now, &want);
+    let mut now = recorded.clone();
+    now.insert(5, b"add".to_vec());
+    let want = [["message"; 5].as_slice(), &["lost"], &behind].concat();
+    check_displaced(&recorded, &named, &now, &want);
+}
+
+/// Messages at no place of the index are compared with those that are near, but not without end.
+#[test]
+fn messages_that_the_index_does_not_name_are_not_compared_without_end() {
+    let found = |others: usize| {
+        let mut recorded = vec![of(0, 1), broken(0, b"xyz")];
+        recorded.extend(vec![of(0, 5); others]);
+        recorded.extend([of(0, 3), of(0, 6), of(0, 2)]);
+        let (starts, data) = laid(&recorded);
+        let named = [0, 1, others + 2, others + 3, others + 4].map(|n| starts[n]);
+        let wrong = (0..250).map(|n| data.len() + 33 * n);
+        let index = index_of(&named.into_iter().chain(wrong).collect::<Vec<_>>());
+        recorded[1].pop();
+        scan_indexed(&recorded.concat(), &index, u32::MAX, 0).len()
+    };
+    assert_eq!(found(5), 5);
+    assert_eq!(found(40), 2);
+}
+
 /// The same for records that the index leaves out: from each of them the others lead nowhere.
 #[test]
 fn records_that_lead_nowhere_are_not_followed_without_end() {
