@@ -89,7 +89,7 @@ struct Summary {
     counts: Vec<ConnectionCount>,
 }
 
-/// A bag of V2.0 that is [written](write). One type for all outputs, so that writing is compiled
+/// A bag of V2.0 that is [written](write()). One type for all outputs, so that writing is compiled
 /// once.
 pub struct Writer<'a> {
     out: FailFast<&'a mut dyn Write>,
