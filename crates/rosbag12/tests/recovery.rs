@@ -193,6 +193,17 @@ fn bags_that_no_recorder_leaves_are_not_intact() {
     }
 }
 
+/// What a damaged op means is known, so recovery and reindexing write it: other readers refuse the
+/// bag as it is.
+#[test]
+fn damaged_ops_are_written_anew() {
+    let bag = open(&LOGS.case("v2.0+damaged-ops-in-a-chunk").bytes);
+    assert!(!bag.is_intact());
+    let (recovered, recovery) = recover(&bag);
+    assert_eq!((bag.info().records, recovery.records), (6, 6));
+    assert!(open(&recovered.into()).diagnostics().list().is_empty());
+}
+
 /// One lost message each: those around it stay, whatever it is that breaks.
 #[test]
 fn damage_in_one_message_loses_one_message() {

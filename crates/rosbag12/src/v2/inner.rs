@@ -119,6 +119,8 @@ pub(crate) struct Inner<'a> {
     /// The last answer of [`is_any_named`](Self::is_any_named): from where, with which shift, and the
     /// place of that message.
     named: Option<(u64, i64, Option<u64>)>,
+    /// Where the last record starts and what its fields say that its op is, if that is damaged.
+    meant: Option<(usize, u8)>,
 }
 
 /// Places of the index before and behind a record that may be its own.
@@ -137,7 +139,18 @@ const CHAIN_OF_ALL: usize = 64;
 impl<'a> Inner<'a> {
     pub(crate) fn new(data: &'a [u8], hints: Hints<'a>, claimed: u64, template: Option<Template>) -> Self {
         let hints = Hints { len: hints.len.max(data.len() as u64), ..hints };
-        Self { data, hints, template, claimed, known: None, at: 0, shift: 0, looked_at: 0, named: None }
+        Self {
+            data,
+            hints,
+            template,
+            claimed,
+            known: None,
+            at: 0,
+            shift: 0,
+            looked_at: 0,
+            named: None,
+            meant: None,
+        }
     }
 
     /// Returns a scan that goes on at `at`.
@@ -159,6 +172,12 @@ impl<'a> Inner<'a> {
     /// Returns how the headers of messages look.
     pub(crate) fn template(&self) -> Option<Template> {
         self.template
+    }
+
+    /// Returns where the record that [`next`](Iterator::next) returned starts and which op is meant, if
+    /// its own is damaged.
+    pub(crate) fn meant(&self) -> Option<(usize, u8)> {
+        self.meant
     }
 
     /// Hands messages to `sink` as long as each has a header as the last one had, and the next one
@@ -215,6 +234,7 @@ impl<'a> Inner<'a> {
         }
         let end = usize_of(found.end());
         self.at = end;
+        self.meant = found.by_fields.then(|| (at, found.header.op()));
         Ok(match found.header {
             Header::Message(message) => {
                 self.template = Template::of(&self.data[at..end]).or(self.template);
@@ -433,6 +453,7 @@ impl<'a> Iterator for Inner<'a> {
     type Item = Item<'a>;
 
     fn next(&mut self) -> Option<Item<'a>> {
+        self.meant = None;
         (self.at < self.data.len()).then(|| self.item().expect("all bytes are at hand"))
     }
 }

@@ -248,7 +248,9 @@ impl Way {
         };
         loop {
             inner.messages(|message| agrees &= take(message, &local));
-            match inner.next() {
+            let item = inner.next();
+            agrees &= inner.meant().is_none();
+            match item {
                 None => break,
                 Some(Item::Message(message)) => agrees &= take(message, &local),
                 Some(Item::Connection { conn, topic, data, .. }) => {

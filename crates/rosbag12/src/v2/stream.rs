@@ -147,6 +147,9 @@ impl Streamed {
         let place = |at: usize| extent.data_at + if open.data_at.is_some() { at as u64 } else { 0 };
         self.open = Some(Open { at: inner.place(), ..open });
         self.template = inner.template();
+        if let Some((at, op)) = inner.meant() {
+            scanner.note_op_in_chunk(place(at), op);
+        }
         match item {
             Some(Item::Message(message)) => {
                 let range = message.payload_at..message.end;

@@ -147,6 +147,13 @@ cases! {
         bag = bag.note("op_damaged").put(chunk).set(at, [0x55]);
         bag.close()
     };
+    "v2.0+damaged-ops-in-a-chunk" [K23] "the ops of a connection and of a message are none; their fields say what they are" => {
+        let content = Content::new().note("op_damaged").connect(&talker()).note("op_damaged");
+        let (bag, chunk) = (Bag::recorder(), content.talk(&talker(), 0..3).plain());
+        let op = |at: usize| at + chunk.data[at..].windows(3).position(|part| part == b"op=").expect("an op") + 3;
+        let (data_at, ops) = (bag.at() + chunk.head().len(), [op(0), op(talker().record().len())]);
+        bag.put(chunk).put(talk(3..6).plain()).set(data_at + ops[0], [0x87]).set(data_at + ops[1], [0x82]).close()
+    };
     "v2.0+chunk-headless" [K23] "the header of a chunk is overwritten: its messages are outside of chunks" => {
         let head = talk(3..6).plain().head();
         Bag::recorder().put(talk(0..3).plain()).lose("gap", vec![0; head.len()]).headless(talk(3..6)).unindexed()
