@@ -7,9 +7,13 @@ the reader refuses, or reads otherwise, undamaged: `cargo xtask oracle FORMAT` h
 """
 
 import collections
+import concurrent.futures
+import functools
+import importlib
+import multiprocessing
+import os
 import pathlib
 import resource
-import signal
 import sys
 import warnings
 
@@ -43,10 +47,13 @@ def rosbag(path):
         return dict(collections.Counter(topic for topic, *_ in bag.read_messages(raw=True)))
 
 
-# A hostile log may keep a reader busy for ever: the signal ends it.
+# What a hostile log may cost a reader. One that has no more memory does not even take a signal, so
+# each reading is a process of its own, which is ended.
 SECONDS = 60
+BYTES = 4 << 30
 
-READERS = {"ulog": ulog, "rld": rld, "rosbag": rosbag}
+# What is imported, once, and the reader, by format.
+READERS = {"ulog": ("pyulog", ulog), "rld": ("rocketlogger.data", rld), "rosbag": ("rosbag_python", rosbag)}
 
 
 # Words of a damage or of a verdict, and why a reader may say otherwise (rules of docs/formats/*.md).
@@ -63,6 +70,9 @@ INTENDED = [
     ("KeyError: 'timestamp'", "pyulog takes no topic whose timestamp lost its name"),
     ("RocketLoggerDataWarning: Skipping incomplete data block", "rocketlogger leaves out a last block that is short (D14)"),
     ("first UnicodeDecodeError", "text that is no UTF-8 or ASCII: python3-rosbag (B17) and rocketlogger (D4) refuse the log"),
+    (".bag: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
+    (".bag: ValueError: source code string cannot contain null bytes", "text of a definition was damaged, likewise"),
+    (".bag: MsgNotFound: ", "the name of a type in a definition was damaged, likewise"),
     ("1-to-5-bits-flipped--extremes.rld", "a channel's unit was damaged to one of the other kind, which rocketlogger takes for another size of row"),
     ("two-ranges-swapped--clock-step.rld", "channels were exchanged with others of another kind, likewise"),
     ("a-range-zeroed--stamps-garbage.rld", "channels were zeroed: rocketlogger has no values of no bytes"),
@@ -80,24 +90,15 @@ def ours(binary, path):
     return {topic: count for topic, count in found.items() if count}
 
 
-def stop(*_):
-    raise TimeoutError(f"not done after {SECONDS} s")
-
-
 def result_of(read, binary, path):
     """`same`, or what the reader says otherwise."""
-    signal.alarm(SECONDS)
     try:
         found = {topic: count for topic, count in read(path).items() if count}
-    except ImportError:
-        raise
     except Exception as error:  # pylint: disable=broad-except
         first = error
         while first.__context__:
             first = first.__context__
         return f"{type(error).__name__}: {error}, first {type(first).__name__}: {first}"
-    finally:
-        signal.alarm(0)
     want = ours(binary, path)
     if found == want:
         return "same"
@@ -105,32 +106,52 @@ def result_of(read, binary, path):
     return f"{'fewer' if fewer else 'other'}: {found}, ours {want}"
 
 
+def answer(pipe, read, binary, path):
+    """Sends the result."""
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    pipe.send(result_of(read, binary, path))
+
+
+def result_apart(read, binary, path):
+    """The result, from a process of its own."""
+    result, pipe = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.Process(target=answer, args=(pipe, read, binary, path))
+    process.start()
+    pipe.close()
+    try:
+        return result.recv() if result.poll(SECONDS) else f"not done after {SECONDS} s"
+    except EOFError:
+        return "ended without a result"
+    finally:
+        process.kill()
+        process.join()
+
+
 def main():
     name, binary, recovered, *folders = sys.argv[1:]
-    read = READERS[name]
-    # What a hostile log may cost the reader.
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    signal.signal(signal.SIGALRM, stop)
+    package, read = READERS[name]
+    imported = importlib.import_module(package)
     if name == "rosbag":
-        import rosbag_python
-
-        rosbag_python.repair()
-    subjects = {path.name: path for folder in folders for path in pathlib.Path(folder).iterdir() if path.is_file()}
-    understood = {known for known, path in subjects.items() if result_of(read, binary, path) == "same"}
-    counts, intended, wrong = collections.Counter(), collections.Counter(), []
-    for path in sorted((pathlib.Path(recovered) / name).iterdir()):
-        damage, subject = path.name.split("--", 1)
-        if subject not in understood:
-            counts["left out"] += 1
-            continue
-        verdict = result_of(read, binary, path)
+        imported.repair()
+    paths = sorted((pathlib.Path(recovered) / name).iterdir())
+    logs = {path.name: path for folder in folders for path in pathlib.Path(folder).iterdir() if path.is_file()}
+    damages, subjects = zip(*(path.name.split("--", 1) for path in paths))
+    undamaged = [logs[subject] for subject in sorted(set(subjects) & set(logs))]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        ask = functools.partial(result_apart, read, binary)
+        understood = {path.name for path, verdict in zip(undamaged, pool.map(ask, undamaged)) if verdict == "same"}
+        chosen = [(damage, path) for damage, subject, path in zip(damages, subjects, paths) if subject in understood]
+        verdicts = list(pool.map(ask, [path for _, path in chosen]))
+    counts, intended, wrong = collections.Counter({"left out": len(paths) - len(chosen)}), collections.Counter(), []
+    for (damage, path), verdict in zip(chosen, verdicts):
         counts["same" if verdict == "same" else "otherwise"] += 1
-        if verdict != "same":
-            reason = next((why for words, why in INTENDED if words in f"{path.name}: {damage}: {verdict}"), None)
-            if reason:
-                intended[reason] += 1
-            else:
-                wrong.append(f"{path.name}: {verdict}")
+        if verdict == "same":
+            continue
+        reason = next((why for words, why in INTENDED if words in f"{path.name}: {damage}: {verdict}"), None)
+        if reason:
+            intended[reason] += 1
+        else:
+            wrong.append(f"{path.name}: {verdict}")
     print(f"{name}: {dict(counts)}")
     for reason, count in intended.items():
         print(f"  {count} as intended: {reason}")

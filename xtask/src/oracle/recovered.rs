@@ -18,14 +18,15 @@ pub(super) fn check() -> Result<()> {
     }
     run_or(&mut damage::campaign("1", Some(&recovered)), "something that must hold does not")?;
     let checkers = [
-        ("ulog", "ulog", Some(python::pyulog_script("recovered.py")?)),
-        ("rld", "rld", Some(rld::script("recovered.py")?)),
-        ("rosbag", "rosbag12", rosbag::script("recovered.py")),
+        ("ulog", &["ulog"][..], Some(python::pyulog_script("recovered.py")?)),
+        ("rld", &["rld"], Some(rld::script("recovered.py")?)),
+        ("rosbag", &["rosbag12", "rosbag20"], rosbag::script("recovered.py")),
     ];
-    for (format, folder, checker) in checkers {
+    let real = real();
+    for (format, folders, checker) in checkers {
         let Some(mut checker) = checker else { continue };
-        let real = real().map(|real| real.join(folder));
-        let folders: Vec<PathBuf> = std::iter::once(root().join("corpus").join(format)).chain(real).collect();
+        let folders = folders.iter().filter_map(|folder| Some(real.as_ref()?.join(folder)));
+        let folders: Vec<PathBuf> = folders.chain([root().join("corpus").join(format)]).collect();
         checker.arg(format).arg(&binary).arg(&recovered).args(folders);
         run_or(&mut checker, &format!("other readers cannot read the recovered {format} logs"))?;
     }
