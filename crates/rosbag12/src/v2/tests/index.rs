@@ -110,6 +110,18 @@ fn chunks_that_are_not_as_the_index_says_are_noticed_when_they_are_read() {
 }
 
 #[test]
+fn damaged_ops_in_chunks_are_noticed_when_these_are_read() {
+    let mut bag = recorded();
+    let at = bag.parts[1].chunk.windows(4).rposition(|bytes| bytes == b"op=\x02").unwrap();
+    bag.parts[1].chunk[at + 3] = 0x82;
+    let bag = open(bag.bytes(), true);
+    let noted = |bag: &BagReader| bag.diagnostics().list().iter().any(|d| d.rule == &rules::OP_DAMAGED);
+    assert!(!noted(&bag));
+    assert_eq!(bag.records(&Select::all()).count(), 10);
+    assert!(noted(&bag));
+}
+
+#[test]
 fn a_bag_is_not_opened_by_an_index_that_contradicts_itself() {
     let change = |change: &dyn Fn(&mut Bag)| {
         let mut bag = recorded();
