@@ -199,6 +199,8 @@ fn bags_that_no_recorder_leaves_are_not_intact() {
 fn damaged_ops_are_written_anew() {
     let bag = open(&LOGS.case("v2.0+damaged-ops-in-a-chunk").bytes);
     assert!(!bag.is_intact());
+    let places: Vec<_> = bag.diagnostics().list().iter().map(|d| d.range.clone()).collect();
+    assert_eq!(places, [4166..4167, 4367..4368]);
     let (recovered, recovery) = recover(&bag);
     assert_eq!((bag.info().records, recovery.records), (6, 6));
     assert!(open(&recovered.into()).diagnostics().list().is_empty());
