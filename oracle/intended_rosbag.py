@@ -162,6 +162,11 @@ INTENDED = [
         "damage",
     ),
     (
+        {FORMAT + "none of the messages", "librosbag: Expected MSG_DATA op not found"},
+        ["v2.0+damaged-ops-in-a-chunk"],
+        "damage",
+    ),
+    (
         {
             "ok, messages that we do not have",
             "librosbag: 8",
