@@ -70,9 +70,14 @@ INTENDED = [
     ("KeyError: 'timestamp'", "pyulog takes no topic whose timestamp lost its name"),
     ("RocketLoggerDataWarning: Skipping incomplete data block", "rocketlogger leaves out a last block that is short (D14)"),
     ("first UnicodeDecodeError", "text that is no UTF-8 or ASCII: python3-rosbag (B17) and rocketlogger (D4) refuse the log"),
-    ("SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
-    ("ValueError: source code string cannot contain null bytes", "text of a definition was damaged, likewise"),
-    ("MsgNotFound: ", "the name of a type in a definition was damaged, likewise"),
+    ("definition-broken.bag: 1-to-5-bits-flipped: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
+    ("definition-with-data.bag: 1-to-5-bits-flipped: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
+    ("real_empty_definition_2020.bag: 1-to-5-bits-flipped: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
+    ("robot.bag: 1-to-5-bits-flipped: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
+    ("definition-header-of-roslib.bag: a-range-zeroed: ValueError: source code string cannot contain null bytes", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
+    ("connection-without-messages.bag: sectors-of-two-logs-interleaved: ValueError: source code string cannot contain null bytes", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
+    ("real_two_publishers_2018.bag: 1-to-5-bits-flipped: MsgNotFound: ", "the name of a type in a definition was damaged, likewise"),
+    ("type_zoo.bag: 5-single-bytes-lost: MsgNotFound: ", "the name of a type in a definition was damaged, likewise"),
     ("1-to-5-bits-flipped--extremes.rld", "a channel's unit was damaged to one of the other kind, which rocketlogger takes for another size of row"),
     ("two-ranges-swapped--clock-step.rld", "channels were exchanged with others of another kind, likewise"),
     ("a-range-zeroed--stamps-garbage.rld", "channels were zeroed: rocketlogger has no values of no bytes"),
@@ -90,32 +95,22 @@ def ours(binary, path):
     return {topic: count for topic, count in found.items() if count}
 
 
-def result_of(read, binary, path):
-    """`same`, or what the reader says otherwise."""
+def answer(pipe, read, path):
+    """Sends what the reader finds, or why it fails, as text."""
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     try:
-        found = {topic: count for topic, count in read(path).items() if count}
+        pipe.send({topic: count for topic, count in read(path).items() if count})
     except Exception as error:  # pylint: disable=broad-except
         first = error
         while first.__context__:
             first = first.__context__
-        return f"{type(error).__name__}: {error}, first {type(first).__name__}: {first}"
-    want = ours(binary, path)
-    if found == want:
-        return "same"
-    fewer = all(count <= want.get(topic, 0) for topic, count in found.items())
-    return f"{'fewer' if fewer else 'other'}: {found}, ours {want}"
+        pipe.send(f"{type(error).__name__}: {error}, first {type(first).__name__}: {first}")
 
 
-def answer(pipe, read, binary, path):
-    """Sends the result."""
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    pipe.send(result_of(read, binary, path))
-
-
-def result_apart(read, binary, path):
-    """The result, from a process of its own."""
+def found_apart(read, path):
+    """What the reader finds, or why it fails, from a process of its own."""
     result, pipe = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.Process(target=answer, args=(pipe, read, binary, path))
+    process = multiprocessing.Process(target=answer, args=(pipe, read, path))
     process.start()
     pipe.close()
     try:
@@ -125,6 +120,18 @@ def result_apart(read, binary, path):
     finally:
         process.kill()
         process.join()
+
+
+def result_of(read, binary, path):
+    """`same`, or what the reader says otherwise."""
+    found = found_apart(read, path)
+    if isinstance(found, str):
+        return found
+    want = ours(binary, path)
+    if found == want:
+        return "same"
+    fewer = all(count <= want.get(topic, 0) for topic, count in found.items())
+    return f"{'fewer' if fewer else 'other'}: {found}, ours {want}"
 
 
 def main():
@@ -138,7 +145,7 @@ def main():
     damages, subjects = zip(*(path.name.split("--", 1) for path in paths))
     undamaged = [logs[subject] for subject in sorted(set(subjects) & set(logs))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        ask = functools.partial(result_apart, read, binary)
+        ask = functools.partial(result_of, read, binary)
         understood = {path.name for path, verdict in zip(undamaged, pool.map(ask, undamaged)) if verdict == "same"}
         chosen = [(damage, path) for damage, subject, path in zip(damages, subjects, paths) if subject in understood]
         verdicts = list(pool.map(ask, [path for _, path in chosen]))
