@@ -1,6 +1,8 @@
 //! Diagnostics of a scanner that have more to say than a line: of a message, at the end of a
 //! section, at the end of the bag.
 
+use std::ops::Range;
+
 use rovelog_core::Diagnostics;
 use rovelog_core::layout::Fit;
 use rovelog_core::text::count;
@@ -33,11 +35,19 @@ impl Scanner {
         }
     }
 
-    #[cold]
-    pub(super) fn note_duplicates(&mut self, at: u64, end: u64, fields: u32) {
-        self.diagnostics.push(&rules::DUPLICATE_FIELD, at..end, || {
-            format!("{} repeated in the header; the last one counts", count(fields, "field"))
-        });
+    /// Notes what is remarkable about the header at `range`: fields that are repeated, and the op
+    /// that is meant where it is damaged.
+    pub(super) fn note_head(&mut self, range: Range<u64>, repeated: u32, meant: Option<u8>) {
+        if repeated > 0 {
+            self.diagnostics.push(&rules::DUPLICATE_FIELD, range.clone(), || {
+                format!("{} repeated in the header; the last one counts", count(repeated, "field"))
+            });
+        }
+        if let Some(op) = meant {
+            self.diagnostics.push(&rules::OP_DAMAGED, range, || {
+                format!("the op of this record is damaged; its fields are those of op {op}")
+            });
+        }
     }
 }
 

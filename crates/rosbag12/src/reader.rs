@@ -1,7 +1,7 @@
 //! The random-access reader: a bag in memory or in a mapped file.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -318,7 +318,11 @@ impl BagReader {
 
     /// Returns a record that the first scanner has found.
     pub(crate) fn wire_record(&self, record: &Met) -> Option<wire::Record<'_>> {
-        wire::Record::read(self.bytes.get(usize_of(record.at)..usize_of(record.end))?)
+        wire::Record::read(self.bytes_of(&(record.at..record.end))?)
+    }
+
+    pub(crate) fn bytes_of(&self, range: &Range<u64>) -> Option<&[u8]> {
+        self.bytes.get(usize_of(range.start)..usize_of(range.end))
     }
 
     pub(crate) fn cursor(&self) -> Cursor<'_> {

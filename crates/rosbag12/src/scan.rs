@@ -344,14 +344,12 @@ impl Scanner {
                 return Ok(self.lose(at, end, &rules::TOO_MANY_TOPICS));
             };
             // Once for each header: the messages that follow are not parsed any more.
-            if record.repeated > 0 && shapes < self.tables.shapes.list.len() {
-                self.note_duplicates(at, record.data_at, record.repeated);
+            if shapes < self.tables.shapes.list.len() {
+                self.note_head(at..record.data_at, record.repeated, record.meant());
             }
             return Ok(Step::Message(self.count(found, &bytes[found.head..])));
         }
-        if record.repeated > 0 {
-            self.note_duplicates(at, record.data_at, record.repeated);
-        }
+        self.note_head(at..record.data_at, record.repeated, record.meant());
         let op = record.header.op();
         self.ops[usize::from(op)] += 1;
         (self.definition, self.bare_bag_header) = (None, None);

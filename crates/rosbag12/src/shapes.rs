@@ -9,7 +9,7 @@ use std::mem::offset_of;
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
 
-use crate::wire::{Data, Header, OldStamp, RecordHead};
+use crate::wire::{Data, Fields, Header, OldStamp, RecordHead};
 
 /// Bytes of a number of 32 bits.
 const LEN: usize = size_of::<U32Le>();
@@ -197,7 +197,7 @@ impl Head {
     /// Of the message at the start of `bytes`, with what its header says.
     pub(crate) fn of(bytes: &[u8]) -> Option<(Self, Data<'_>)> {
         let head = RecordHead::read(bytes)?;
-        let Header::Data(data) = Header::read(head.header)? else { return None };
+        let (Header::Data(data), _) = Header::meant(&Fields::read(head.header)?)? else { return None };
         let place = |number: &U32Le| std::ptr::from_ref(number) as usize - bytes.as_ptr() as usize;
         let (sec_at, nsec_at) = (place(data.sec), place(data.nsec));
         Some((Self { len: head.size() - LEN, sec_at, nsec_at }, data))

@@ -24,12 +24,21 @@ const ANCHOR: [u8; 7] = *b"\x04\0\0\0op=";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) header: Header<'a>,
+    /// Whether the op is damaged, and the fields tell what is meant.
+    by_fields: bool,
     /// Fields of its header that are there a second time, and those without a meaning.
     pub(crate) repeated: u32,
     unknown: u32,
     /// Where its data starts and ends.
     pub(crate) data_at: u64,
     pub(crate) end: u64,
+}
+
+impl Found<'_> {
+    /// Returns the op that is meant, if it is damaged.
+    pub(crate) fn meant(&self) -> Option<u8> {
+        self.by_fields.then(|| self.header.op())
+    }
 }
 
 /// What is at a place.
@@ -76,12 +85,12 @@ fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
         let rest = window.upto(at + LEN, u64::from(len))?;
         return Ok(if is_beginning(rest, len) { Head::Cut } else { Head::Bad(None) });
     };
-    let parsed = Fields::read(header).and_then(|fields| Some((Header::of(&fields)?, fields)));
+    let parsed = Fields::read(header).and_then(|fields| Some((Header::meant(&fields)?, fields)));
     let data_len = window.view::<U32Le>(end)?;
     let data = data_len.map(|len| (end + LEN, end + LEN + u64::from(len.get())));
     Ok(match (parsed, data) {
-        (Some((header, Fields { repeated, unknown, .. })), Some((data_at, end))) => {
-            Head::Good(Found { header, repeated, unknown, data_at, end })
+        (Some(((header, by_fields), Fields { repeated, unknown, .. })), Some((data_at, end))) => {
+            Head::Good(Found { header, by_fields, repeated, unknown, data_at, end })
         }
         (Some(_), None) => Head::Cut,
         (None, data) => Head::Bad(data.map(|(_, end)| end)),

@@ -213,11 +213,6 @@ impl<'a> Fields<'a> {
         (reader.position() == header.len() as u64).then_some(found)
     }
 
-    /// Returns whether none but the op has a meaning.
-    pub(crate) fn is_empty_but_op(&self) -> bool {
-        self.values.iter().flatten().count() == 1
-    }
-
     pub(crate) fn get<T: Value<'a>>(&self, name: Name) -> Option<T> {
         T::read(self.values[name as usize])
     }
@@ -288,23 +283,28 @@ macro_rules! headers {
         }
 
         impl<'a> $Header<'a> {
-            /// Returns what the fields say; `None` if the op is missing, or a field that it
-            /// requires is missing or of another width.
-            pub(crate) fn of(fields: &Fields<'a>) -> Option<Self> {
-                Self::of_op(fields, *fields.get::<&u8>(Name::Op)?)
+            /// The ops that have a meaning.
+            pub(crate) const OPS: &'static [u8] = &[$($op),*];
+
+            /// Returns what the fields say, and whether the op is damaged: where it is none, or
+            /// that of another record, and the fields are those of a record, that one is meant.
+            /// `None` if the op is missing, or has a meaning and the fields have none.
+            pub(crate) fn meant(fields: &Fields<'a>) -> Option<(Self, bool)> {
+                let op = *fields.get::<&u8>(Name::Op)?;
+                let is_known = Self::OPS.contains(&op);
+                if is_known && let Some(header) = Self::of_op(fields, op) {
+                    return Some((header, false));
+                }
+                let meant = Self::OPS.iter().find_map(|op| Self::of_op(fields, *op));
+                meant.map(|header| (header, true)).or((!is_known).then_some((Self::Unknown(op), false)))
             }
 
             /// Returns what the fields say if they are those of this op.
-            pub(crate) fn of_op(fields: &Fields<'a>, op: u8) -> Option<Self> {
+            fn of_op(fields: &Fields<'a>, op: u8) -> Option<Self> {
                 Some(match op {
                     $($op => Self::$kind($kind { $($field: fields.get(Name::$name)?,)* }),)*
                     op => Self::Unknown(op),
                 })
-            }
-
-            /// Returns whether records of this op have a meaning.
-            pub(crate) fn knows(op: u8) -> bool {
-                [$($op),*].contains(&op)
             }
 
             /// Returns its op.
@@ -319,7 +319,8 @@ macro_rules! headers {
             /// a name is not printable, the op is missing, or a field that the op requires is
             /// missing or of another width.
             pub fn read(header: &'a [u8]) -> Option<Self> {
-                Self::of(&Fields::read(header)?)
+                let fields = Fields::read(header)?;
+                Self::of_op(&fields, *fields.get::<&u8>(Name::Op)?)
             }
 
             /// Returns the head of a record with this header, as it is stored.
@@ -429,8 +430,16 @@ impl<'a> Record<'a> {
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let head = RecordHead::read(bytes)?;
         let data = bytes.get(head.size()..)?.get(..head.data_len as usize)?;
-        Some(Self { header: Header::read(head.header)?, data })
+        Some(Self { header: Header::meant(&Fields::read(head.header)?)?.0, data })
     }
+}
+
+/// Returns where the op of a record is, and which one is meant, if it is damaged.
+pub(crate) fn damaged_op(record: &[u8]) -> Option<(usize, u8)> {
+    let fields = Fields::read(RecordHead::read(record)?.header)?;
+    let (header, true) = Header::meant(&fields)? else { return None };
+    let op = fields.get::<&u8>(Name::Op)?;
+    Some((std::ptr::from_ref(op) as usize - record.as_ptr() as usize, header.op()))
 }
 
 rovelog_core::fixed! {
@@ -549,7 +558,7 @@ mod tests {
         let bytes = head_of(&[op(&[7]), other, other, op(&[9])], 0);
         let header = RecordHead::read(&bytes).unwrap().header;
         let fields = Fields::read(header).unwrap();
-        assert_eq!((Header::of(&fields), fields.repeated, fields.unknown), (Some(Header::Unknown(9)), 1, 2));
+        assert_eq!((Header::read(header), fields.repeated, fields.unknown), (Some(Header::Unknown(9)), 1, 2));
         for (count, is_read) in [(255, true), (256, false)] {
             let mut fields = vec![other; count];
             fields.push(op(&[9]));

@@ -5,8 +5,8 @@ mod support;
 use std::io::Cursor;
 
 use rosbag12::v2::Compression;
-use rosbag12::{BagOptions, BagReader, BagWriter, IndexState, Part, Version};
-use rovelog_core::{LogReader, RecoverOptions, Recovery};
+use rosbag12::{BagOptions, BagReader, BagWriter, IndexState, Part, Rosbag, Version};
+use rovelog_core::{Align, Format as _, LogReader, RecoverOptions, Recovery, Select};
 use support::{LOGS, open, readable, record};
 
 fn recover(bag: &BagReader) -> (Vec<u8>, Recovery) {
@@ -197,13 +197,36 @@ fn bags_that_no_recorder_leaves_are_not_intact() {
 /// bag as it is.
 #[test]
 fn damaged_ops_are_written_anew() {
-    let bag = open(&LOGS.case("v2.0+damaged-ops-in-a-chunk").bytes);
-    assert!(!bag.is_intact());
-    let places: Vec<_> = bag.diagnostics().list().iter().map(|d| d.range.clone()).collect();
-    assert_eq!(places, [4166..4167, 4367..4368]);
-    let (recovered, recovery) = recover(&bag);
-    assert_eq!((bag.info().records, recovery.records), (6, 6));
-    assert!(open(&recovered.into()).diagnostics().list().is_empty());
+    for (case, ops) in [
+        ("damaged-ops", &[16..54, 4120..4238, 4238..4361, 4367..4490, 4496..4619, 5012..5096][..]),
+        ("v2.0+damaged-ops-in-a-chunk", &[4166..4167, 4367..4368]),
+    ] {
+        let bag = open(&LOGS.case(case).bytes);
+        assert!(!bag.is_intact(), "{case}");
+        let places: Vec<_> = bag.diagnostics().list().iter().map(|d| d.range.clone()).collect();
+        assert_eq!(places, ops, "{case}");
+        let (recovered, recovery) = recover(&bag);
+        assert_eq!((bag.info().records, recovery.records), (6, 6), "{case}");
+        let mut merged = Vec::new();
+        Rosbag::merge(&[&bag], Align::AsIs, &mut merged).expect("memory takes all");
+        let mut sliced = Vec::new();
+        bag.slice(&Select::all(), &mut sliced).expect("memory takes all");
+        for written in [recovered, sliced, merged] {
+            let written = open(&written.into());
+            assert!(written.is_intact() && written.diagnostics().list().is_empty(), "{case}");
+            assert_eq!(written.info().records, 6, "{case}");
+        }
+    }
+}
+
+/// All else of a bag of V1.2 stays byte for byte.
+#[test]
+fn nothing_but_the_ops_changes() {
+    let damaged = LOGS.case("damaged-ops").bytes;
+    let (recovered, _) = recover(&open(&damaged));
+    assert_eq!(recovered.len(), damaged.len());
+    let changed: Vec<_> = std::iter::zip(&*damaged, &recovered).filter(|(was, is)| was != is).collect();
+    assert_eq!(changed, [(&0x43, &3), (&0x81, &1), (&0x82, &2), (&3, &2), (&0, &2), (&0x14, &4)]);
 }
 
 /// One lost message each: those around it stay, whatever it is that breaks.

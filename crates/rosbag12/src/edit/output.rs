@@ -12,6 +12,7 @@ use rovelog_core::splice::Splice;
 use rovelog_core::wire::U32Le;
 
 use crate::definitions::Source;
+use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::index::{Message, Record};
 use crate::msg::SumMatch;
@@ -19,7 +20,9 @@ use crate::reader::BagReader;
 use crate::tables::Connection;
 use crate::validate::LEN;
 use crate::version::Version;
-use crate::wire::{self, BAG_HEADER_SIZE, Data, Definition, Header, VERSION_LINE, bag_header_record};
+use crate::wire::{
+    self, BAG_HEADER_SIZE, Data, Definition, Header, VERSION_LINE, bag_header_record, damaged_op,
+};
 use crate::writer::IndexBuilder;
 
 /// Where the first record behind the bag header starts.
@@ -29,6 +32,8 @@ const FIRST_RECORD: u64 = VERSION_LINE.len() as u64 + 2 * LEN + BAG_HEADER_SIZE 
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
     sources: Vec<&'a BagReader>,
+    /// Whether records of a source have ops that are damaged.
+    op_damaged: Vec<bool>,
     bytes: Splice<'a>,
     index: IndexBuilder,
     /// Connections whose definition is in the output; by source and number those that were looked
@@ -45,6 +50,7 @@ impl<'a> Output<'a> {
         let definitions = sources.iter().map(|source| definition_records(source)).collect();
         Self {
             sources: sources.to_vec(),
+            op_damaged: sources.iter().map(|source| has_damaged_ops(source)).collect(),
             bytes: Splice::new(sources.iter().map(|source| &*source.bytes)),
             index: IndexBuilder::default(),
             defined: HashSet::new(),
@@ -72,11 +78,22 @@ impl<'a> Output<'a> {
                 if known.is_some_and(|connection| connection.stats.count == 0)
                     && self.defined.insert((topic.to_vec(), ty.to_vec(), md5.to_vec()))
                 {
-                    self.bytes.copy(source, range);
+                    self.copy(source, range);
                 }
             }
-            Some(_) => self.bytes.copy(source, range),
+            Some(_) => self.copy(source, range),
         }
+    }
+
+    /// Adds a record as it is, but an op that is damaged as it is meant: other readers refuse it.
+    fn copy(&mut self, source: usize, range: Range<u64>) {
+        let bag = self.sources[source];
+        let bytes = bag.bytes_of(&range).filter(|_| self.op_damaged[source]);
+        let Some((at, op)) = bytes.and_then(damaged_op) else { return self.bytes.copy(source, range) };
+        let at = range.start + at as u64;
+        self.bytes.copy(source, range.start..at);
+        self.bytes.make(&[op]);
+        self.bytes.copy(source, at + 1..range.end);
     }
 
     /// Adds a message.
@@ -93,7 +110,7 @@ impl<'a> Output<'a> {
         self.index.message(&connection.topic, &connection.ty, stamp, definition_at, at);
         self.records += 1;
         if bag.version() == Version::V1_2 {
-            self.bytes.copy(source, range);
+            self.copy(source, range);
         } else {
             let header = Header::Data(Data {
                 topic: &connection.topic,
@@ -117,7 +134,7 @@ impl<'a> Output<'a> {
         let md5 = written_sum(bag, connection);
         if self.defined.insert((connection.topic.clone(), connection.ty.clone(), md5.clone())) {
             match self.definitions[source][number].clone() {
-                Some(range) => self.bytes.copy(source, range),
+                Some(range) => self.copy(source, range),
                 None => self.bytes.make(&made_definition(connection, &md5)),
             }
         }
@@ -137,6 +154,10 @@ impl<'a> Output<'a> {
         out.flush()?;
         Ok(self.at() + index)
     }
+}
+
+fn has_damaged_ops(bag: &BagReader) -> bool {
+    bag.scanner.diagnostics.counts().contains_key(rules::OP_DAMAGED.code)
 }
 
 /// Returns the first definition record of each connection, where it has no data: readers lose their

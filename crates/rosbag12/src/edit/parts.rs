@@ -89,7 +89,9 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     }
     let unknown: u64 = logs
         .iter()
-        .map(|log| (0..=255u8).filter(|op| !Header::knows(*op)).map(|op| log.records_of(op)).sum::<u64>())
+        .map(|log| {
+            (0..=255u8).filter(|op| !Header::OPS.contains(op)).map(|op| log.records_of(op)).sum::<u64>()
+        })
         .sum();
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;

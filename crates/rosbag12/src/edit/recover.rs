@@ -16,7 +16,7 @@ use crate::reader::BagReader;
 use crate::sections::IndexState;
 use crate::tables::nanos;
 use crate::version::Version;
-use crate::wire::{Header, IndexEntry, Record, RecordHead};
+use crate::wire::{Fields, Header, IndexEntry, Record, RecordHead};
 
 /// What a range of bytes of a bag is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +130,8 @@ impl BagReader {
     /// Returns where the definition record at `offset` ends, if there is one.
     fn end_of_definition(&self, offset: u64) -> Option<u64> {
         let head = RecordHead::read(self.bytes.get(usize::try_from(offset).ok()?..)?)?;
-        matches!(Header::read(head.header), Some(Header::Definition(_)))
-            .then_some(offset + head.size() as u64)
+        let (header, _) = Header::meant(&Fields::read(head.header)?)?;
+        matches!(header, Header::Definition(_)).then_some(offset + head.size() as u64)
     }
 
     /// Returns whether each topic of the index has messages and its first entry is the topic's
@@ -152,13 +152,14 @@ impl BagReader {
         if self.version() == Version::V2_0 {
             return self.whole().is_closed();
         }
-        let wrong = [rules::INDEX_POS_WRONG.code, rules::RAW_PADDING.code, rules::TEXT_MODE_COPY.code];
+        let wrong =
+            [&rules::OP_DAMAGED, &rules::INDEX_POS_WRONG, &rules::RAW_PADDING, &rules::TEXT_MODE_COPY];
         let counts = self.diagnostics().counts();
         self.version() == Version::V1_2
             && self.info().lost.losses == 0
             && self.scanner.line.text == "#ROSRECORD V1.2"
             && !self.scanner.line.crlf
-            && wrong.iter().all(|code| !counts.contains_key(code))
+            && wrong.iter().all(|rule| !counts.contains_key(rule.code))
             && matches!(self.sections(), [section]
                 if matches!(section.index, IndexState::Exact | IndexState::Empty) && section.index_pos.is_some())
             && self.is_indexed_as_recorded()

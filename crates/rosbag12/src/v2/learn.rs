@@ -301,14 +301,6 @@ impl Scanner {
         }
     }
 
-    /// Takes note of a record of a chunk whose op is damaged.
-    #[cold]
-    pub(super) fn note_op_in_chunk(&mut self, at: u64, meant: u8) {
-        self.diagnostics.push(&rules::OP_DAMAGED, at..at + 1, || {
-            format!("the op of a record in a chunk is damaged; its fields are those of op {meant}")
-        });
-    }
-
     fn lose_in_chunk(&mut self, at: usize, end: usize, cut: bool, place: &impl Fn(usize) -> u64) {
         let state = self.chunked_mut();
         let Some(chunk) = state.chunks.get_mut(state.at_hand) else { return };
@@ -373,7 +365,7 @@ impl Scanner {
             });
             let item = inner.next();
             if let Some((at, op)) = inner.meant() {
-                self.note_op_in_chunk(place(at), op);
+                self.note_head(place(at)..place(at) + 1, 0, Some(op));
             }
             match item {
                 None => {}

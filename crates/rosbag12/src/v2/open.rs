@@ -9,7 +9,7 @@ use rovelog_core::{Bytes, Diagnostics, Rule, ranges, text};
 use super::buffer::Ending;
 use super::inner::Hints;
 use super::pass::Loader;
-use super::probe::{Found, Probe, probe};
+use super::probe::{Probe, probe};
 use super::scan::{Extent, Length, Step, TopScan};
 use super::state::{Chunk, Declaration, Header as BagHeader, IndexRange, Info, State};
 use super::unpack::Compression;
@@ -110,21 +110,9 @@ impl Scanner {
     pub(super) fn take_chunk(&mut self, window: Window<'_>, extent: Extent) {
         self.note_old_index(extent.at);
         if let (false, Ok(Probe::Good(found))) = (extent.headless, probe(window, extent.at)) {
-            self.note_head(extent.at, &found);
+            self.note_head(extent.at..found.data_at, found.repeated, found.meant());
         }
         self.begin_chunk(extent);
-    }
-
-    /// What is remarkable about the header of a record at `at`.
-    fn note_head(&mut self, at: u64, found: &Found<'_>) {
-        if found.repeated > 0 {
-            self.note_duplicates(at, found.data_at, found.repeated);
-        }
-        if found.by_fields {
-            self.diagnostics.push(&rules::OP_DAMAGED, at..found.data_at, || {
-                format!("the op of this record is damaged; its fields are those of op {}", found.header.op())
-            });
-        }
     }
 
     /// A chunk behind records of the index: those are of a bag that was appended to.
@@ -144,7 +132,7 @@ impl Scanner {
         let data = window.slice(found.data_at, end).ok().flatten().unwrap_or_default();
         let op = found.header.op();
         self.ops[usize::from(op)] += 1;
-        self.note_head(at, &found);
+        self.note_head(at..found.data_at, found.repeated, found.meant());
         let section = self.sections.last_mut().expect("there is always a section");
         let state = self.v2.as_deref_mut().expect("a bag of V2.0");
         match found.header {

@@ -16,7 +16,7 @@ const SEARCHED: u32 = 64 << 10;
 pub(super) struct Found<'a> {
     pub(super) header: Header<'a>,
     /// Whether the op is damaged, and the fields tell what is meant.
-    pub(super) by_fields: bool,
+    by_fields: bool,
     /// Fields of its header that are there a second time.
     pub(super) repeated: u32,
     pub(super) data_at: u64,
@@ -27,6 +27,11 @@ impl Found<'_> {
     /// Returns where it ends by its lengths.
     pub(super) fn end(&self) -> u64 {
         self.data_at + u64::from(self.data_len)
+    }
+
+    /// Returns the op that is meant, if it is damaged.
+    pub(super) fn meant(&self) -> Option<u8> {
+        self.by_fields.then(|| self.header.op())
     }
 
     /// Returns whether such records are between chunks only.

@@ -148,7 +148,7 @@ impl Streamed {
         self.open = Some(Open { at: inner.place(), ..open });
         self.template = inner.template();
         if let Some((at, op)) = inner.meant() {
-            scanner.note_op_in_chunk(place(at), op);
+            scanner.note_head(place(at)..place(at) + 1, 0, Some(op));
         }
         match item {
             Some(Item::Message(message)) => {

@@ -83,24 +83,6 @@ headers! {
     }
 }
 
-impl<'a> Header<'a> {
-    /// Returns what the fields say. An op that no record has, in addition to the fields of a known
-    /// record, is damage: that record is meant, and the flag says so.
-    pub(crate) fn meant(fields: &Fields<'a>) -> Option<(Self, bool)> {
-        let op = *fields.get::<&u8>(Name::Op)?;
-        if Self::knows(op) {
-            if let Some(header) = Self::of_op(fields, op) {
-                return Some((header, false));
-            }
-        } else if fields.is_empty_but_op() {
-            return Some((Self::Unknown(op), false));
-        }
-        let specific = [Message::OP, BagHeader::OP, Chunk::OP, ChunkInfo::OP, IndexData::OP, Connection::OP];
-        let meant = specific.into_iter().find_map(|op| Self::of_op(fields, op));
-        meant.map(|header| (header, true)).or((!Self::knows(op)).then_some((Self::Unknown(op), false)))
-    }
-}
-
 impl Header<'_> {
     /// Returns the fields of a stored header that these do not replace, as they are stored.
     pub(crate) fn others(&self, stored: &[u8]) -> Vec<u8> {

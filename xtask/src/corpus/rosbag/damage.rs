@@ -1,6 +1,8 @@
 //! Damage: the lost range, and where intact records start again.
 
-use super::log::{Bag, Topic, chatter, recorded, text};
+use serde_json::json;
+
+use super::log::{Bag, Topic, bag_header, chatter, recorded, text};
 use super::stamp;
 use crate::corpus::cases;
 use crate::corpus::shape::values;
@@ -17,9 +19,23 @@ cases! {
     };
     "damaged-op" [D3] "op has two bytes" => {
         let mut bytes = fourth();
-        let at = bytes.windows(3).position(|part| part == b"op=").expect("a header has an op");
-        bytes[at + 1] = b'q';
+        let at = place_of_op(&bytes);
+        bytes[at - 2] = b'q';
         damaged("bad_record", bytes)
+    };
+    "damaged-ops" [D7] "ops that are none or those of other records: the fields say what all of them are" => {
+        let topic = chatter();
+        let said = |i: u32, op| with_op(topic.data(stamp(i), &text(format!("m{i}"))), op);
+        let mut bag = Bag::recorder();
+        let header = bag.at() - bag_header(0).len();
+        bag = bag.note_at(header, "op_damaged").note("op_damaged").define_as(&topic, with_op(topic.definition(), 0x81));
+        for (i, op) in [(0, 0x82), (1, 3), (2, 0)] {
+            bag = bag.note("op_damaged").message_as(&topic, stamp(i), said(i, op), &json!({"data": format!("m{i}")}));
+        }
+        bag = bag.talk(&topic, 3..6).note("op_damaged");
+        let index: Vec<_> = bag.index_records().into_iter().map(|record| with_op(record, 0x14)).collect();
+        let op = header + place_of_op(&bag.bytes[header..]);
+        bag.close_with(&index, "exact").set(op, [0x43])
     };
     "damaged-data-length" [D4 D1] "a message that claims to pass the end of the file" => {
         let mut bytes = fourth();
@@ -97,6 +113,17 @@ fn fourth() -> Vec<u8> {
 /// Overwrites the first length of a record.
 fn headless(mut record: Vec<u8>) -> Vec<u8> {
     record[..4].fill(0xff);
+    record
+}
+
+fn place_of_op(record: &[u8]) -> usize {
+    record.windows(3).position(|part| part == b"op=").expect("a header has an op") + 3
+}
+
+/// Returns the record with another op.
+fn with_op(mut record: Vec<u8>, op: u8) -> Vec<u8> {
+    let at = place_of_op(&record);
+    record[at] = op;
     record
 }
 
