@@ -127,6 +127,7 @@ INTENDED = [
         "text mode",
     ),
     ({FORMAT + "all messages", PAST_THE_END}, ["version-line-only"], "empty"),
+    ({FORMAT + "none of the messages"}, ["damaged-ops"], "damage"),
     # V2.0.
     (
         {"ok, fewer of the messages", "ok, messages that we do not have"}

@@ -89,7 +89,7 @@ rovelog_core::rules! {
     OTHER_TOPIC "W-BAG-133" "other_topic" Note
         "a connection that was recorded under another topic than its publisher named"
     OP_DAMAGED "W-BAG-134" "op_damaged" Note
-        "a record of an op that is none, whose fields say what it is"
+        "a record with a damaged op, whose fields say what it is"
     OLD_INDEX "W-BAG-135" "old_index" Note
         "an index in front of further chunks, as appending to a bag leaves it"
     INDEX_LENGTH "W-BAG-136" "index_length" Note

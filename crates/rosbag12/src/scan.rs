@@ -345,11 +345,11 @@ impl Scanner {
             };
             // Once for each header: the messages that follow are not parsed any more.
             if shapes < self.tables.shapes.list.len() {
-                self.note_head(at..record.data_at, record.repeated, record.meant());
+                self.note_head(at..record.data_at, record.repeated, record.meant);
             }
             return Ok(Step::Message(self.count(found, &bytes[found.head..])));
         }
-        self.note_head(at..record.data_at, record.repeated, record.meant());
+        self.note_head(at..record.data_at, record.repeated, record.meant);
         let op = record.header.op();
         self.ops[usize::from(op)] += 1;
         (self.definition, self.bare_bag_header) = (None, None);

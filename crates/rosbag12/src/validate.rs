@@ -24,21 +24,14 @@ const ANCHOR: [u8; 7] = *b"\x04\0\0\0op=";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) header: Header<'a>,
-    /// Whether the op is damaged, and the fields tell what is meant.
-    by_fields: bool,
+    /// The op that is meant, if the one that is stored is damaged.
+    pub(crate) meant: Option<u8>,
     /// Fields of its header that are there a second time, and those without a meaning.
     pub(crate) repeated: u32,
     unknown: u32,
     /// Where its data starts and ends.
     pub(crate) data_at: u64,
     pub(crate) end: u64,
-}
-
-impl Found<'_> {
-    /// Returns the op that is meant, if it is damaged.
-    pub(crate) fn meant(&self) -> Option<u8> {
-        self.by_fields.then(|| self.header.op())
-    }
 }
 
 /// What is at a place.
@@ -89,8 +82,8 @@ fn head(window: Window<'_>, at: u64) -> Result<Head<'_>, NeedMore> {
     let data_len = window.view::<U32Le>(end)?;
     let data = data_len.map(|len| (end + LEN, end + LEN + u64::from(len.get())));
     Ok(match (parsed, data) {
-        (Some(((header, by_fields), Fields { repeated, unknown, .. })), Some((data_at, end))) => {
-            Head::Good(Found { header, by_fields, repeated, unknown, data_at, end })
+        (Some(((header, meant), Fields { repeated, unknown, .. })), Some((data_at, end))) => {
+            Head::Good(Found { header, meant, repeated, unknown, data_at, end })
         }
         (Some(_), None) => Head::Cut,
         (None, data) => Head::Bad(data.map(|(_, end)| end)),

@@ -286,17 +286,17 @@ macro_rules! headers {
             /// The ops that have a meaning.
             pub(crate) const OPS: &'static [u8] = &[$($op),*];
 
-            /// Returns what the fields say, and whether the op is damaged: where it is none, or
-            /// that of another record, and the fields are those of a record, that one is meant.
+            /// Returns what the fields say, and the op that is meant if the one that is stored is
+            /// damaged: it is none, or that of another record, and the fields are those of a record.
             /// `None` if the op is missing, or has a meaning and the fields have none.
-            pub(crate) fn meant(fields: &Fields<'a>) -> Option<(Self, bool)> {
+            pub(crate) fn meant(fields: &Fields<'a>) -> Option<(Self, Option<u8>)> {
                 let op = *fields.get::<&u8>(Name::Op)?;
                 let is_known = Self::OPS.contains(&op);
                 if is_known && let Some(header) = Self::of_op(fields, op) {
-                    return Some((header, false));
+                    return Some((header, None));
                 }
-                let meant = Self::OPS.iter().find_map(|op| Self::of_op(fields, *op));
-                meant.map(|header| (header, true)).or((!is_known).then_some((Self::Unknown(op), false)))
+                let meant = Self::OPS.iter().find_map(|op| Some((Self::of_op(fields, *op)?, Some(*op))));
+                meant.or((!is_known).then_some((Self::Unknown(op), None)))
             }
 
             /// Returns what the fields say if they are those of this op.
@@ -437,9 +437,9 @@ impl<'a> Record<'a> {
 /// Returns where the op of a record is, and which one is meant, if it is damaged.
 pub(crate) fn damaged_op(record: &[u8]) -> Option<(usize, u8)> {
     let fields = Fields::read(RecordHead::read(record)?.header)?;
-    let (header, true) = Header::meant(&fields)? else { return None };
+    let (_, meant) = Header::meant(&fields)?;
     let op = fields.get::<&u8>(Name::Op)?;
-    Some((std::ptr::from_ref(op) as usize - record.as_ptr() as usize, header.op()))
+    Some((std::ptr::from_ref(op) as usize - record.as_ptr() as usize, meant?))
 }
 
 rovelog_core::fixed! {
@@ -539,6 +539,23 @@ mod tests {
         assert_eq!(names, ["callerid", "latching", "md5", "nsec", "op", "sec", "topic", "type"]);
         let fields = Fields::read(head.header).unwrap();
         assert_eq!((fields.repeated, fields.unknown), (0, 0));
+    }
+
+    #[test]
+    fn a_damaged_op_is_told_by_the_other_fields() {
+        let pos = U64Le::new(7);
+        let mut head = Header::BagHeader(BagHeader { index_pos: &pos }).to_head(0);
+        assert_eq!((damaged_op(&head), head[33]), (None, 3));
+        for other in [0, 1, 2, 4, 0x83] {
+            head[33] = other;
+            assert_eq!(damaged_op(&head), Some((33, 3)));
+        }
+        let meant = |op| {
+            let head = head_of(&[Field { name: b"op", value: &[op] }], 0);
+            let (header, meant) = Header::meant(&Fields::read(RecordHead::read(&head)?.header)?)?;
+            Some((header.op(), meant))
+        };
+        assert_eq!((meant(9), meant(3)), (Some((9, None)), None));
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl Scanner {
         self.chunked_mut().begin_section();
         let window = Window::whole(bytes);
         let record = |at: u64| match probe(window, at) {
-            Ok(Probe::Good(found)) if found.end() <= window.end() && found.meant().is_none() => Some(found),
+            Ok(Probe::Good(found)) if found.end() <= window.end() && found.meant.is_none() => Some(found),
             _ => None,
         };
         let first = self.line.len;

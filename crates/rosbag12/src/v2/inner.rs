@@ -234,7 +234,7 @@ impl<'a> Inner<'a> {
         }
         let end = usize_of(found.end());
         self.at = end;
-        self.meant = found.meant().map(|op| (at, op));
+        self.meant = found.meant.map(|op| (at, op));
         Ok(match found.header {
             Header::Message(message) => {
                 self.template = Template::of(&self.data[at..end]).or(self.template);

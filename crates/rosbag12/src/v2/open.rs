@@ -110,7 +110,7 @@ impl Scanner {
     pub(super) fn take_chunk(&mut self, window: Window<'_>, extent: Extent) {
         self.note_old_index(extent.at);
         if let (false, Ok(Probe::Good(found))) = (extent.headless, probe(window, extent.at)) {
-            self.note_head(extent.at..found.data_at, found.repeated, found.meant());
+            self.note_head(extent.at..found.data_at, found.repeated, found.meant);
         }
         self.begin_chunk(extent);
     }
@@ -132,7 +132,7 @@ impl Scanner {
         let data = window.slice(found.data_at, end).ok().flatten().unwrap_or_default();
         let op = found.header.op();
         self.ops[usize::from(op)] += 1;
-        self.note_head(at..found.data_at, found.repeated, found.meant());
+        self.note_head(at..found.data_at, found.repeated, found.meant);
         let section = self.sections.last_mut().expect("there is always a section");
         let state = self.v2.as_deref_mut().expect("a bag of V2.0");
         match found.header {

@@ -15,8 +15,8 @@ const SEARCHED: u32 = 64 << 10;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found<'a> {
     pub(super) header: Header<'a>,
-    /// Whether the op is damaged, and the fields tell what is meant.
-    by_fields: bool,
+    /// The op that is meant, if the one that is stored is damaged.
+    pub(super) meant: Option<u8>,
     /// Fields of its header that are there a second time.
     pub(super) repeated: u32,
     pub(super) data_at: u64,
@@ -27,11 +27,6 @@ impl Found<'_> {
     /// Returns where it ends by its lengths.
     pub(super) fn end(&self) -> u64 {
         self.data_at + u64::from(self.data_len)
-    }
-
-    /// Returns the op that is meant, if it is damaged.
-    pub(super) fn meant(&self) -> Option<u8> {
-        self.by_fields.then(|| self.header.op())
     }
 
     /// Returns whether such records are between chunks only.
@@ -74,10 +69,10 @@ pub(super) fn probe(window: Window<'_>, at: u64) -> Result<Probe<'_>, NeedMore> 
         return Ok(if is_beginning(rest, len) { Probe::Cut } else { Probe::Bad });
     };
     let Some(fields) = Fields::read(header) else { return Ok(Probe::Bad) };
-    let Some((header, by_fields)) = Header::meant(&fields) else { return Ok(Probe::Bad) };
+    let Some((header, meant)) = Header::meant(&fields) else { return Ok(Probe::Bad) };
     let Some(data_len) = window.view::<U32Le>(end)? else { return Ok(Probe::Cut) };
     let repeated = fields.repeated;
-    Ok(Probe::Good(Found { header, by_fields, repeated, data_at: end + LEN, data_len: data_len.get() }))
+    Ok(Probe::Good(Found { header, meant, repeated, data_at: end + LEN, data_len: data_len.get() }))
 }
 
 /// Returns whether the window ends at `at`, or another bag starts there.
