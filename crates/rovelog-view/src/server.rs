@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpListener;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use axum::Router;
@@ -163,7 +164,15 @@ where
     T: IntoResponse + Send + 'static,
     R: FnOnce(&Opened) -> Result<T, String> + Send + 'static,
 {
-    work(move || run(&*shared.logs.open(log)?)).await
+    work(move || {
+        let opened = shared.logs.open(log)?;
+        // A log that is shortened meanwhile has zeros where its index says there are records.
+        panic::catch_unwind(AssertUnwindSafe(|| run(&opened))).unwrap_or_else(|failed| {
+            opened.checked(())?;
+            panic::resume_unwind(failed)
+        })
+    })
+    .await
 }
 
 async fn list(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
@@ -183,10 +192,10 @@ async fn row(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Respo
 }
 
 async fn log(State(shared): State<Arc<Shared>>, Path(log): Path<usize>) -> Response {
-    work(move || {
-        let opened = shared.logs.open(log)?;
-        let listed = shared.logs.list().get(log).ok_or("there is no such log")?;
-        let page = summary::log(listed, &opened).map_err(|error| error.to_string())?;
+    let all = Arc::clone(&shared);
+    on(shared, log, move |opened| {
+        let listed = all.logs.list().get(log).ok_or("there is no such log")?;
+        let page = summary::log(listed, opened).map_err(|error| error.to_string())?;
         opened.checked(document(&page))
     })
     .await
