@@ -28,18 +28,8 @@ pub(in crate::commands) fn lines(
         let mut sums = Statistics::default();
         each(log, &signal, &select, &mut |_, value| sums.push(Number::Float(value)))?;
         let topic = signal.topics().first().copied().unwrap_or_default().to_owned();
-        lines.push(Line {
-            field: signal.name_in(&topic).to_owned(),
-            topic,
-            unit: signal.unit().map(str::to_owned),
-            count: sums.count.to_string(),
-            min: sums.min,
-            max: sums.max,
-            mean: sums.mean(),
-            std: sums.std(),
-            remark: (sums.nan > 0).then(|| format!("{} NaN", sums.nan)),
-            ..Line::default()
-        });
+        let (field, unit) = (signal.name_in(&topic).to_owned(), signal.unit().map(str::to_owned));
+        lines.push(Line::of(topic, field, unit, &sums));
     }
     Ok(lines)
 }

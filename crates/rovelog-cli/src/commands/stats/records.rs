@@ -31,24 +31,8 @@ pub(in crate::commands) fn section(
         let units: HashMap<&str, &str> =
             schema.filter_map(|field| Some((&*field.name, field.unit.as_deref()?))).collect();
         for (name, sums) in fields {
-            let stuck = sums.stuck();
-            let nan = (sums.nan > 0).then(|| format!("{} NaN", sums.nan));
-            let remarks = nan.into_iter().chain(stuck.map(|run| format!("stuck in {run} records in a row")));
-            let remarks: Vec<_> = remarks.collect();
-            lines.push(Line {
-                topic: topic.name.clone(),
-                field: name.clone(),
-                unit: units.get(&**name).map(|unit| (*unit).to_owned()),
-                count: sums.count.to_string(),
-                min: sums.min,
-                max: sums.max,
-                mean: sums.mean(),
-                std: sums.std(),
-                nan: (sums.nan > 0).then(|| sums.nan.to_string()),
-                stuck: stuck.map(|run| run.to_string()),
-                remark: (!remarks.is_empty()).then(|| remarks.join(", ")),
-                ..Line::default()
-            });
+            let unit = units.get(&**name).map(|unit| (*unit).to_owned());
+            lines.push(Line::of(topic.name.clone(), name.clone(), unit, sums));
         }
     }
     Ok((Section { fields: lines, ..Section::default() }, losses))

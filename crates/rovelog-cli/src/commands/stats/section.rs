@@ -1,6 +1,6 @@
 //! Statistics of the fields in a section of a log.
 
-use rovelog_export::statistics::Number;
+use rovelog_export::statistics::{Number, Statistics};
 use serde::Serialize;
 
 /// Statistics of one field in one section.
@@ -29,6 +29,30 @@ pub(in crate::commands) struct Line {
     /// Remark: missing values, or the share of the low range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::commands) remark: Option<String>,
+}
+
+impl Line {
+    /// Returns the line of a field with these values.
+    pub(super) fn of(topic: String, field: String, unit: Option<String>, values: &Statistics) -> Self {
+        let stuck = values.stuck();
+        let nan = (values.nan > 0).then(|| format!("{} NaN", values.nan));
+        let remarks = nan.into_iter().chain(stuck.map(|run| format!("stuck in {run} records in a row")));
+        let remarks: Vec<_> = remarks.collect();
+        Self {
+            topic,
+            field,
+            unit,
+            count: values.count.to_string(),
+            min: values.min,
+            max: values.max,
+            mean: values.mean(),
+            std: values.std(),
+            nan: (values.nan > 0).then(|| values.nan.to_string()),
+            stuck: stuck.map(|run| run.to_string()),
+            remark: (!remarks.is_empty()).then(|| remarks.join(", ")),
+            ..Self::default()
+        }
+    }
 }
 
 /// A section of a log: all of it, a window, an event, a state.
