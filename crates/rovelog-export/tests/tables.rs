@@ -428,8 +428,7 @@ fn messages_that_cannot_be_decoded_are_counted() {
             let table = join(&*log, Base::Topic(topic), &[], &select, (JoinOptions::default(), &[])).unwrap();
             let how = (Kind::Csv, &TableOptions::default());
             let provenance = Provenance::new("log");
-            let (_, losses) =
-                table::write_joined(&*log, table, &mut Vec::new(), how, &provenance, &mut |_| ()).unwrap();
+            let (_, losses) = table::write_joined(&*log, table, &mut Vec::new(), how, &provenance).unwrap();
             assert_eq!(count(&losses), expected, "{name} {losses:?}");
         }
     }

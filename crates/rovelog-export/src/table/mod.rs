@@ -119,7 +119,6 @@ pub fn write_joined<W: Write + Send>(
     out: &mut W,
     (kind, options): (Kind, &TableOptions),
     provenance: &Provenance,
-    progress: &mut dyn FnMut(u64),
 ) -> Result<(u64, Vec<Loss>), ExportError> {
     // The table is of no topic of the log.
     let topic = Topic::new(TopicId(0), "joined".to_owned(), String::new(), None);
@@ -128,7 +127,7 @@ pub fn write_joined<W: Write + Send>(
     let mut tables = Tables::new(kind);
     tables.add(&job, joined.schema(), out)?;
     let reads = joined.reads();
-    let (rows, mut losses) = tables.write(Source::Joined(Box::new(joined)), options.jobs, progress)?;
+    let (rows, mut losses) = tables.write(Source::Joined(Box::new(joined)), options.jobs, &mut |_| ())?;
     losses.extend(reads.iter().flat_map(|select| Loss::of_columns(log, select)));
     Ok((rows.iter().sum(), losses))
 }

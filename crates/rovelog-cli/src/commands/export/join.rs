@@ -81,25 +81,23 @@ impl Job<'_> {
         options.tolerance = args.tolerance.map(i64::unsigned_abs);
         let failed = |error| here(Failure::from(error));
         let table = join(&**self.log, base, others, &select, (options, &self.derived)).map_err(failed)?;
-        let progress = self.progress();
-        let mut rows = 0;
-        let mut step = |more: u64| {
-            rows += more;
-            progress.at(rows);
-        };
+        // Of the work nothing is known but what is written.
+        let progress = &self.context.progress;
+        progress.start(None);
         let how = (kind, &self.options());
         let path = target.path();
         let losses;
         if path.is_none() && kind == Table::Csv {
             // Text may go to a terminal.
-            let mut out = self.context.out();
-            let written = table::write_joined(&**self.log, table, &mut out, how, self.provenance, &mut step);
+            let mut out = progress.counting(self.context.out());
+            let written = table::write_joined(&**self.log, table, &mut out, how, self.provenance);
             (_, losses) = written.map_err(failed)?;
             std::io::Write::flush(&mut out)?;
         } else {
             let example = format!("joined.{}", kind.name());
             let mut out = Destination::create(path, &example, &self.inputs(), self.args.out, self.context)?;
-            let written = table::write_joined(&**self.log, table, &mut out, how, self.provenance, &mut step);
+            let mut counting = progress.counting(&mut out);
+            let written = table::write_joined(&**self.log, table, &mut counting, how, self.provenance);
             let rows;
             (rows, losses) = written.map_err(failed)?;
             out.finish()?;
