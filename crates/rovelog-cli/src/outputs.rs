@@ -20,7 +20,7 @@ pub(crate) struct Outputs<'a> {
     /// Extension of the files in the folder; `None` if each log has a folder.
     pub(crate) extension: Option<&'a str>,
     /// What to write for several logs: `-o plots/ --to svg`; `None` if stdout takes them, too.
-    pub(crate) folder: Option<&'a str>,
+    pub(crate) folder: Option<String>,
     pub(crate) out: OutArgs,
 }
 
@@ -63,13 +63,13 @@ impl Outputs<'_> {
         inputs: &[Input],
     ) -> Result<(Vec<Option<PathBuf>>, Option<OutFolder>), Failure> {
         let Some(folder) = self.path.filter(|_| is_many(logs)) else {
-            return match self.folder {
+            return match &self.folder {
                 Some(next) if is_many(logs) => Err(several(next)),
                 _ => Ok((vec![self.path.map(Path::to_owned); inputs.len()], None)),
             };
         };
         if self.is_file && !folder.is_dir() {
-            return Err(several(self.folder.unwrap_or("-o DIR/")).at(folder));
+            return Err(several(self.folder.as_deref().unwrap_or("-o DIR/")).at(folder));
         }
         let names = names(inputs)?;
         let made = OutFolder::create(folder, self.out)?;

@@ -174,7 +174,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         path,
         is_file: by_name.is_some(),
         extension: Some(kind.extension()),
-        folder: (kind != Kind::Text).then_some("-o plots/ --to svg"),
+        folder: (kind != Kind::Text).then(|| format!("-o plots/ --to {}", kind.extension())),
         out: args.out,
     };
     outputs.each(&logs, context, |input, path| one(args, &signals, input, kind, path, context))

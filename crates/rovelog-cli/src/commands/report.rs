@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         path: args.output.path(),
         is_file: args.output.path().is_some_and(html),
         extension: Some("html"),
-        folder: Some("-o reports/"),
+        folder: Some("-o reports/".to_owned()),
         out: args.output.args(),
     };
     let write = |input: &Input, path: Option<&Path>| {

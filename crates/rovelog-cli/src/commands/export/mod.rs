@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         path: args.path(),
         is_file: args.path().is_some_and(|path| by_name(path).is_some()),
         extension: (!tables).then_some(kind.extension()),
-        folder: Some("-o DIR/ --to parquet; or print rows: rovelog cat -f csv"),
+        folder: Some(format!("-o DIR/ --to {}; or print rows: rovelog cat -f csv", kind.name())),
         out: args.out,
     };
     outputs.each(logs, context, |input, path| {

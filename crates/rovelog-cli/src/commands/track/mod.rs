@@ -86,17 +86,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let kind = target(args, context)?;
     let path = unless_stdout(args.output.as_deref());
     let by_name = path.and_then(by_name);
+    let name = match kind {
+        Target::File(format) | Target::Stdout(format) => Some(format.name()),
+        Target::Table(_) => None,
+    };
     let outputs = Outputs {
         path,
         is_file: by_name.is_some(),
-        extension: match kind {
-            Target::File(format) | Target::Stdout(format) => Some(format.name()),
-            Target::Table(_) => None,
-        },
-        folder: match kind {
-            Target::Table(_) => None,
-            _ => Some("-o tracks/ --to kml"),
-        },
+        extension: name,
+        folder: name.map(|name| format!("-o tracks/ --to {name}")),
         out: args.out,
     };
     outputs.each(args.logs.paths(), context, |input, path| one(args, input, kind, path, context))
