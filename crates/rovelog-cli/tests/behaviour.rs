@@ -144,6 +144,23 @@ fn every_json_document_parses_and_names_its_schema() {
     assert_eq!(json("info -f json one-topic.ulg header-only.ulg").as_array().unwrap().len(), 2);
 }
 
+/// What the first log has is there, why it has no more, and the next log.
+#[test]
+fn a_failure_in_the_middle_leaves_valid_json() {
+    let bags = "../rosbag/payload-short.bag ../rosbag/recorded.bag";
+    let output = run(&format!("cat --strict -f json {bags}"));
+    assert_eq!(output.status.code(), Some(1));
+    let documents: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(documents[0]["records"].as_array().unwrap().len(), 2);
+    assert!(documents[0]["error"].as_str().unwrap().contains("cannot be decoded"), "{documents}");
+    assert!(documents[1]["records"].as_array().unwrap().len() > 2 && documents[1]["error"].is_null());
+    let bag = std::fs::read(corpus().join("../rosbag/payload-short.bag")).unwrap();
+    let output = run_with("cat --strict -f json -", &bag);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["records"].as_array().unwrap().len(), 2);
+    assert!(document["error"].as_str().unwrap().contains("cannot be decoded"), "{document}");
+}
+
 const ROWS: usize = 100_000;
 
 /// Returns a log of more than a mebibyte, so that it is mapped.

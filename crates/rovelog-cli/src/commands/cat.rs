@@ -13,7 +13,7 @@ use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
 use crate::when::{WindowArgs, span};
 
 const MORE: &str = "\
-CSV output needs exactly one topic. Stdin is printed in file order. The exit code is 3 if bytes of the log or values were lost.
+CSV output needs exactly one topic. Stdin is printed in file order. The exit code is 3 if bytes of the log or values were lost; after a failure, a document of JSON has its cause as error.
 
 Examples:
   rovelog cat flight.ulg -S -10s             the last ten seconds
@@ -69,8 +69,8 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
         out.expect(topic);
     }
     context.progress.start(Some(log.info().size));
-    out.write_all(log.records(&select))?;
-    out.finish()
+    let written = out.write_all(log.records(&select));
+    out.finish(written)
 }
 
 /// Returns the selected topics and records, and the further fields.
@@ -121,37 +121,43 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
     };
     let mut resolved = None;
     let mut only: Option<Topic> = None;
-    while let Some(record) = stream.next_record()? {
-        context.progress.at(record.offset);
-        if resolved.is_none() {
-            info.start = info.start.or(record.time);
-        }
-        let (window, out) = match &mut resolved {
-            Some(resolved) => resolved,
-            none => none.insert(resolve(&info)?),
-        };
-        let inside = record.time.is_none_or(|time| window.keeps(time.nanos));
-        if !inside || !args.topics.keeps(record.topic) {
-            continue;
-        }
-        if format == Format::Csv {
-            match &only {
-                None => {
-                    out.head(record.topic)?;
-                    only = Some(record.topic.clone());
+    let mut read = || -> Result<(), Failure> {
+        while let Some(record) = stream.next_record()? {
+            context.progress.at(record.offset);
+            if resolved.is_none() {
+                info.start = info.start.or(record.time);
+            }
+            let (window, out) = match &mut resolved {
+                Some(resolved) => resolved,
+                none => none.insert(resolve(&info)?),
+            };
+            let inside = record.time.is_none_or(|time| window.keeps(time.nanos));
+            if !inside || !args.topics.keeps(record.topic) {
+                continue;
+            }
+            if format == Format::Csv {
+                match &only {
+                    None => {
+                        out.head(record.topic)?;
+                        only = Some(record.topic.clone());
+                    }
+                    Some(topic) if topic.id != record.topic.id => {
+                        return Err(one_topic(&[topic, record.topic]));
+                    }
+                    Some(_) => {}
                 }
-                Some(topic) if topic.id != record.topic.id => return Err(one_topic(&[topic, record.topic])),
-                Some(_) => {}
+            }
+            out.expect(record.topic);
+            out.write(&record)?;
+            if context.global.strict {
+                input.refuse_damage(stream.diagnostics(), context)?;
             }
         }
-        out.expect(record.topic);
-        out.write(&record)?;
-        if context.global.strict {
-            input.refuse_damage(stream.diagnostics(), context)?;
-        }
-    }
+        Ok(())
+    };
+    let read = read();
     let (_, out) = resolved.map_or_else(|| resolve(&info), Ok)?;
-    let written = out.finish()?;
+    let written = out.finish(read)?;
     input.refuse_damage(stream.diagnostics(), context)?;
     args.topics.demand(stream.topics())?;
     args.fields

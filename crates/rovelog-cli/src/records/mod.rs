@@ -14,7 +14,7 @@ use rovelog_export::ndjson;
 use rovelog_export::text::{self, Keep};
 
 use crate::context::{Context, Format};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Outcome, Status};
 use crate::output::Out;
 use crate::select::FieldArgs;
 use crate::text::{escape, width};
@@ -175,13 +175,25 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Ends the output. Returns whether data was lost.
-    pub(crate) fn finish(mut self) -> Result<Status, Failure> {
-        if self.render.format == Format::Json {
-            self.out.write_all(b"]}\n")?;
-        }
-        self.out.flush()?;
+    /// Ends the output after records were `written`, or after a failure to: a document of JSON says
+    /// then why it has no more. Returns whether data was lost.
+    pub(crate) fn finish(mut self, written: Result<(), Failure>) -> Outcome {
+        let ended = self.end(written.as_ref().err());
+        written?;
+        ended?;
         Ok(self.status)
+    }
+
+    fn end(&mut self, failure: Option<&Failure>) -> Result<(), Failure> {
+        if self.render.format == Format::Json {
+            self.out.write_all(b"]")?;
+            if let Some(Failure::Said(said)) = failure {
+                self.out.write_all(b",\"error\":")?;
+                self.out.json(&said.cause)?;
+            }
+            self.out.write_all(b"}\n")?;
+        }
+        Ok(self.out.flush()?)
     }
 }
 
