@@ -44,10 +44,15 @@ impl Scanner {
             });
         }
         if let Some(op) = meant {
-            self.diagnostics.push(&rules::OP_DAMAGED, range, || {
-                format!("the op of this record is damaged; its fields are those of op {op}")
-            });
+            self.note_op(range, "this record", op);
         }
+    }
+
+    /// Notes that the op of `record` is damaged, and which one is meant.
+    pub(super) fn note_op(&mut self, range: Range<u64>, record: &str, meant: u8) {
+        self.diagnostics.push(&rules::OP_DAMAGED, range, || {
+            format!("the op of {record} is damaged; its fields are those of op {meant}")
+        });
     }
 }
 

@@ -48,9 +48,11 @@ pub(crate) struct Output<'a> {
 impl<'a> Output<'a> {
     pub(crate) fn new(sources: &[&'a BagReader]) -> Self {
         let definitions = sources.iter().map(|source| definition_records(source)).collect();
+        let op_damaged =
+            |bag: &&BagReader| bag.scanner.diagnostics.counts().contains_key(rules::OP_DAMAGED.code);
         Self {
             sources: sources.to_vec(),
-            op_damaged: sources.iter().map(|source| has_damaged_ops(source)).collect(),
+            op_damaged: sources.iter().map(op_damaged).collect(),
             bytes: Splice::new(sources.iter().map(|source| &*source.bytes)),
             index: IndexBuilder::default(),
             defined: HashSet::new(),
@@ -154,10 +156,6 @@ impl<'a> Output<'a> {
         out.flush()?;
         Ok(self.at() + index)
     }
-}
-
-fn has_damaged_ops(bag: &BagReader) -> bool {
-    bag.scanner.diagnostics.counts().contains_key(rules::OP_DAMAGED.code)
 }
 
 /// Returns the first definition record of each connection, where it has no data: readers lose their

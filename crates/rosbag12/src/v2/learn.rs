@@ -365,7 +365,7 @@ impl Scanner {
             });
             let item = inner.next();
             if let Some((at, op)) = inner.meant() {
-                self.note_head(place(at)..place(at) + 1, 0, Some(op));
+                self.note_op(place(at)..place(at) + 1, "a record in a chunk", op);
             }
             match item {
                 None => {}

@@ -148,7 +148,7 @@ impl Streamed {
         self.open = Some(Open { at: inner.place(), ..open });
         self.template = inner.template();
         if let Some((at, op)) = inner.meant() {
-            scanner.note_head(place(at)..place(at) + 1, 0, Some(op));
+            scanner.note_op(place(at)..place(at) + 1, "a record in a chunk", op);
         }
         match item {
             Some(Item::Message(message)) => {
