@@ -1,6 +1,7 @@
 //! The logs of the page: a list that is made at the start, and those that are open.
 
 use std::collections::HashSet;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -154,6 +155,15 @@ impl Logs {
 }
 
 impl Opened {
+    /// Runs work on the log. A log that is shortened meanwhile has zeros where its index says that
+    /// there are records, so the work may panic, but that is no failure of the server.
+    pub(crate) fn run<T>(&self, work: impl FnOnce(&Self) -> Result<T, String>) -> Result<T, String> {
+        panic::catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|failed| {
+            self.checked(())?;
+            panic::resume_unwind(failed)
+        })
+    }
+
     /// Returns the result of work on the log, if the file was not shortened meanwhile.
     pub(crate) fn checked<T>(&self, result: T) -> Result<T, String> {
         self.watch.check().map_err(|error| error.to_string())?;
@@ -212,7 +222,33 @@ fn common(files: &[LogFile]) -> PathBuf {
 mod tests {
     use std::sync::Weak;
 
+    use rovelog::Select;
+
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn work_on_a_log_that_is_shortened_is_no_failure_of_the_server() {
+        /// Reads all records of the log, and fails as a reader does that relies on an index.
+        fn fail(opened: &Opened) -> Result<(), String> {
+            let records =
+                opened.log.records(&Select::all()).filter_map(|record| Some(record.ok()?.payload[0]));
+            panic!("on purpose, after {} records", records.map(usize::from).sum::<usize>());
+        }
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large.bag");
+        // So large that it is mapped.
+        let bag = std::fs::read(rovelog_testing::root().join("corpus/rosbag/recorded.bag")).unwrap();
+        std::fs::write(&path, bag.repeat(300)).unwrap();
+        let logs = Logs::find(&[path.to_str().unwrap()], ReadOptions::default(), None).unwrap();
+        let opened = logs.open(0).unwrap();
+        assert!(opened.log.info().records > 1000);
+        // A failure for another reason remains one.
+        assert!(panic::catch_unwind(AssertUnwindSafe(|| opened.run(fail))).is_err());
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
+        assert!(opened.run(fail).unwrap_err().contains("shortened"));
+    }
 
     #[test]
     fn only_the_logs_that_were_used_last_stay_open() {

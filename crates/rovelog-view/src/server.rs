@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::TcpListener;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use axum::Router;
@@ -164,15 +163,7 @@ where
     T: IntoResponse + Send + 'static,
     R: FnOnce(&Opened) -> Result<T, String> + Send + 'static,
 {
-    work(move || {
-        let opened = shared.logs.open(log)?;
-        // A log that is shortened meanwhile has zeros where its index says there are records.
-        panic::catch_unwind(AssertUnwindSafe(|| run(&opened))).unwrap_or_else(|failed| {
-            opened.checked(())?;
-            panic::resume_unwind(failed)
-        })
-    })
-    .await
+    work(move || shared.logs.open(log)?.run(run)).await
 }
 
 async fn list(State(shared): State<Arc<Shared>>) -> impl IntoResponse {

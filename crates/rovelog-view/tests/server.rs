@@ -140,24 +140,6 @@ fn bad_questions_get_an_error_and_no_harm() {
     assert_eq!(server.get("logs/0").0, 200);
 }
 
-/// Its bytes are zeros then, where the index says that there are records.
-#[cfg(unix)]
-#[test]
-fn a_log_that_is_shortened_while_it_is_shown_is_no_failure_of_the_server() {
-    for name in ["vel/all-kinds.vel", "rosbag/recorded.bag", "ulog/utc-gps-int32.ulg", "rld/v4.rld"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(name.split_once('/').unwrap().1);
-        std::fs::copy(corpus(name), &path).unwrap();
-        let server = start(&[path.to_str().unwrap()]);
-        assert_eq!(server.get("logs/0").0, 200, "{name}");
-        std::fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
-        for what in ["", "/events", "/track", "/sources", "/row"] {
-            let (status, answer) = server.get(&format!("logs/0{what}"));
-            assert!([200, 422].contains(&status), "{name}{what}: {status} {}", text(&answer));
-        }
-    }
-}
-
 #[test]
 fn every_log_of_the_corpus_can_be_shown_or_has_a_reason() {
     let (done, finished) = mpsc::channel();
