@@ -123,7 +123,7 @@ class RocketLoggerData:
         `exclude_part` skips parts by number; `header_only` skips the data; `decimation_factor`
         averages this many samples into one; `recovery` accepts a file that ends early, with its
         complete blocks. Values are read on access from a mapped file, regardless of `memory_mapped`;
-        with `exclude_part` the other parts are read into memory.
+        with `exclude_part`, and of ambient sensors, the parts are read into memory.
         """
         self._load(filename, join_files, exclude_part, header_only, decimation_factor, recovery)
 
