@@ -87,6 +87,33 @@ fn a_search_does_not_begin_before_the_damage() {
 }
 
 #[test]
+fn a_short_message_is_noticed_where_its_last_field_begins() {
+    let definition = definition("uint32 number\nstring data\n");
+    let message = message_of(&[], 1, b"\x07\0\0\0\x05\0\0\0abc");
+    let bytes = bag(&[&definition, &message]);
+    let end = bytes.len() as u64;
+    assert_eq!(noticed(&open(&bytes.into()), "payload_short")[0].range, end - 7..end);
+}
+
+/// What is in a compressed chunk has no bytes of its own in the file.
+#[test]
+fn a_message_in_a_compressed_chunk_is_noticed_where_its_chunk_begins() {
+    let bag = open(&LOGS.case("v2.0+payload-surplus+compressed").bytes);
+    let ranges = ["payload_short", "payload_surplus"].map(|name| noticed(&bag, name)[0].range.clone());
+    assert!(ranges.iter().all(|range| range.end == range.start + 1), "{ranges:?}");
+}
+
+/// The recorder points at the end of the file then.
+#[test]
+fn a_bag_without_messages_can_have_a_wrong_index_position() {
+    for (off, wrong) in [(0, 0), (1, 1)] {
+        let header = |pos: u64| record(&[("op", &[3]), ("index_pos", &pos.to_le_bytes())], &[b' '; 64]);
+        let end = bag(&[&header(0)]).len() as u64;
+        assert_eq!(noticed(&open_parts(&[&header(end - off)]), "index_pos_wrong").len(), wrong, "{off}");
+    }
+}
+
+#[test]
 fn messages_that_go_back_in_time_are_counted() {
     let bag = open_parts(&[1, 3, 2, 2, 2].map(message).each_ref().map(|message| &message[..]));
     assert_eq!(bag.times_going_back(), 1);

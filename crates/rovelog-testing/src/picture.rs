@@ -139,5 +139,10 @@ fn lost(diagnostics: &Diagnostics) -> Json {
 
 fn notes(diagnostics: &Diagnostics) -> Json {
     let notes = diagnostics.list().iter().filter(|d| d.rule.severity != Severity::DataLost);
-    notes.map(|d| json!({"code": d.rule.name, "offset": d.range.start.to_string()})).collect()
+    notes
+        .map(|d| {
+            assert!(d.range.start <= d.range.end, "{d:?}: the range ends before it starts");
+            json!({"code": d.rule.name, "offset": d.range.start.to_string()})
+        })
+        .collect()
 }
