@@ -7,7 +7,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser};
 
-use crate::commands::Command;
+use crate::commands::{self, Command};
 use crate::context::Global;
 use crate::text::{escape, steers};
 
@@ -49,6 +49,9 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
             }
         }
+        if let Some(tip) = writer_tip(&error) {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        }
         if !harmful {
             error.exit();
         }
@@ -57,6 +60,18 @@ pub(crate) fn parse(args: Vec<OsString>) -> Cli {
         let _ = writeln!(std::io::stderr().lock(), "{}", lines.join("\n"));
         std::process::exit(error.exit_code());
     })
+}
+
+/// Returns which command writes files of a format that was asked for by `-f`.
+fn writer_tip(error: &clap::Error) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let name = text(ContextKind::InvalidValue)
+        .filter(|_| text(ContextKind::InvalidArg).is_some_and(|option| option.starts_with("--format")))?;
+    let command = commands::writer_of(name)?;
+    Some(format!("to write such a file, use 'rovelog {command} --to {name}'"))
 }
 
 /// Returns the version and the built-in formats.

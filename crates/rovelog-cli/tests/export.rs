@@ -65,6 +65,8 @@ fn export_errors() {
         "export rich.ulg -o no.ndjson --flatten",
         "export rich.ulg -o no.csv --topics t/1 --keep-ned",
         "export rich.ulg -o no.csv --topics t/1 -f csv",
+        "export rich.ulg -o no.parquet --topics t/1 -f parquet",
+        "export rich.ulg -o plot -f svg",
         "export rich.ulg -o no.csv --topics t/1 --delimiter ab",
         "export header-only.ulg -o empty.mcap",
         "export header-only.ulg -o no.csv",

@@ -97,6 +97,14 @@ impl Command {
 }
 
 /// Runs `command`.
+/// Returns the command that writes files of this format.
+pub(crate) fn writer_of(format: &str) -> Option<&'static str> {
+    if plot::writes(format) {
+        return Some("plot");
+    }
+    rovelog_export::Kind::by_name(format).map(|_| "export")
+}
+
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {
         Command::Info(args) => info::run(&args, context),

@@ -137,6 +137,11 @@ fn kind(name: &str) -> Result<Kind, String> {
     }
 }
 
+/// Returns whether plots are written in this format.
+pub(super) fn writes(format: &str) -> bool {
+    kind(format).is_ok()
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     context.format(&[Format::Text])?;
     let path = unless_stdout(args.output.as_deref());

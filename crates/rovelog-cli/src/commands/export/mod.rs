@@ -40,7 +40,9 @@ struct Document {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let format = context.format(&[Format::Text, Format::Json])?;
+    let format = context.format(&[Format::Text, Format::Json]).map_err(|failure| {
+        failure.next("use -f text or -f json for what is printed; --to names the format of the file")
+    })?;
     let kind = kind_of(args)?;
     fitting(args, kind, context)?;
     let logs = args.logs.paths();
