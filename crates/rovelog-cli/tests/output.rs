@@ -1,6 +1,6 @@
 //! Output of every command for small logs of the corpus, as text and in machine formats.
 //!
-//! `INSTA_UPDATE=always cargo test -p rovelog-cli` rewrites the snapshots.
+//! `INSTA_UPDATE=always cargo nextest run -p rovelog-cli --features full` rewrites the snapshots.
 
 mod common;
 

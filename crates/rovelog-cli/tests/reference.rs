@@ -1,5 +1,5 @@
-//! The generated pages of `docs/reference`. `BLESS=1 cargo nextest run --test reference` rewrites
-//! them.
+//! The generated pages of `docs/reference`. They are rewritten by
+//! `BLESS=1 cargo nextest run -p rovelog-cli --features full --test reference`.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn check(name: &str, text: &str) {
     let found = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == text,
-        "docs/reference/{name} is out of date: BLESS=1 cargo nextest run --test reference"
+        "docs/reference/{name} is out of date: BLESS=1 cargo nextest run -p rovelog-cli --features full --test reference"
     );
 }
 
@@ -47,7 +47,7 @@ fn the_command_line_reference_is_up_to_date() {
     let top = help("");
     let mut page = format!(
         "# Command line\n\n\
-         <!-- generated from the help texts: BLESS=1 cargo nextest run --test reference -->\n\n\
+         <!-- generated from the help texts; CONTRIBUTING.md says how to rewrite it -->\n\n\
          The help text of every command. The global options apply to all commands and are listed once,\n\
          under `rovelog`. Which command applies to which format: [commands by format](commands-by-format.md).\n\n\
          ## rovelog\n\n```text\n{}\n```\n",
@@ -106,7 +106,7 @@ fn table(rules: &[&Rule]) -> String {
 #[test]
 fn the_diagnostics_reference_is_up_to_date() {
     let mut page = "# Diagnostics\n\n\
-        <!-- generated from the lists in the code: BLESS=1 cargo nextest run --test reference -->\n\n\
+        <!-- generated from the lists in the code; CONTRIBUTING.md says how to rewrite it -->\n\n\
         What `rovelog check` reports. Codes and names never change. The severity, as in JSON, is one of\n\n\
         - `data_lost`: bytes or records cannot be read. These codes start with E.\n\
         - `left_out`: valid records are left out when reading; `rovelog recover` keeps them.\n\

@@ -1,7 +1,7 @@
 //! Signals by name and expression, derived fields, conditions and joined tables, for logs of every
 //! format.
 //!
-//! `INSTA_UPDATE=always cargo test -p rovelog-cli` rewrites the snapshots.
+//! `INSTA_UPDATE=always cargo nextest run -p rovelog-cli --features full` rewrites the snapshots.
 
 mod common;
 

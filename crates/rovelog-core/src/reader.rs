@@ -246,8 +246,9 @@ pub trait LogReader: Send + Sync {
     #[cfg(feature = "arrow")]
     #[doc(hidden)]
     fn topic_columns<'a>(&'a self, _: TopicId, _: &Select) -> Result<Batches<'a>> {
-        let why = "columns need the feature `arrow`";
-        Err(Error::new(self.format().id, ErrorKind::Unsupported, None, why))
+        let format = self.format();
+        let why = format!("{} logs have no columns", format.name);
+        Err(Error::new(format.id, ErrorKind::Unsupported, None, why))
     }
 
     /// Returns all selected topics that can be decoded as record batches, those of each topic in

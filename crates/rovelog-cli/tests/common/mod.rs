@@ -2,6 +2,10 @@
 // Each test file is a separate crate and uses a part of this one.
 #![allow(dead_code, unused_imports, unused_macros)]
 
+// Pages and snapshots of fewer commands would be rewritten as if the others did not exist.
+#[cfg(not(feature = "full"))]
+compile_error!("the tests of the command line need all features: -p rovelog-cli --features full");
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
