@@ -89,8 +89,8 @@ pub fn any_merge(data: &[u8]) {
     assert_eq!(again.info().records, merged.records);
     assert!(!intact || again.info().lost.is_empty(), "it is intact: {:?}", again.diagnostics().list());
     let (want, got) = (records(&log), records(&again));
-    let missing: Vec<_> = want.iter().filter(|(record, count)| got.get(*record) != Some(*count)).collect();
-    let more: Vec<_> = got.iter().filter(|(record, count)| want.get(*record) != Some(*count)).collect();
+    let missing: Vec<_> = want.iter().filter(|(record, count)| got.get(*record) < Some(*count)).collect();
+    let more: Vec<_> = got.iter().filter(|(record, count)| want.get(*record) < Some(*count)).collect();
     // One RLD file cannot have a short block before a gap, which the time of the cut can be.
     let is_named = matches!(log, AnyLog::Rld(_)) && !merged.left_out.is_empty();
     let is_whole = missing.is_empty() || is_named;
