@@ -97,7 +97,7 @@ fn a_short_message_is_noticed_where_its_last_field_begins() {
 
 /// What is in a compressed chunk has no bytes of its own in the file.
 #[test]
-fn a_message_in_a_compressed_chunk_is_noticed_where_its_chunk_begins() {
+fn what_is_noticed_in_a_compressed_chunk_has_the_range_of_one_byte() {
     let bag = open(&LOGS.case("v2.0+payload-surplus+compressed").bytes);
     let ranges = ["payload_short", "payload_surplus"].map(|name| noticed(&bag, name)[0].range.clone());
     assert!(ranges.iter().all(|range| range.end == range.start + 1), "{ranges:?}");

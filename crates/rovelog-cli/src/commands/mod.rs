@@ -96,7 +96,6 @@ impl Command {
     }
 }
 
-/// Runs `command`.
 /// Returns the command that writes files of this format.
 pub(crate) fn writer_of(format: &str) -> Option<&'static str> {
     if plot::writes(format) {
@@ -105,6 +104,7 @@ pub(crate) fn writer_of(format: &str) -> Option<&'static str> {
     rovelog_export::Kind::by_name(format).map(|_| "export")
 }
 
+/// Runs `command`.
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
     match command {
         Command::Info(args) => info::run(&args, context),
