@@ -1,7 +1,6 @@
-"""CPU time, wall time and peak memory of converters as whole processes:
-export_times.py peers|own|flat ROVELOG LOG...
+"""Measures CPU time, wall time and peak memory of converters: export_times.py peers|own|flat ROVELOG LOG...
 
-Memory is what a process holds itself, looked at every few milliseconds; pages of the mapped log are not counted.
+Each conversion is a process of its own. Its memory is sampled every few milliseconds, without the pages of the mapped log.
 """
 
 import os
@@ -12,7 +11,7 @@ import time
 from pathlib import Path
 
 RUNS = 5
-# For outputs without a peer, which take gigabytes.
+# Runs of conversions that write gigabytes.
 FEW = 3
 
 PYULOG_PARQUET = """

@@ -1,4 +1,4 @@
-"""One measured piece of work per run. Prints CPU seconds, peak MB, what was counted; `xtask` reads it."""
+"""Does one piece of work per run. Prints CPU seconds, peak memory in MB and what it counted, for `cargo xtask bench`."""
 
 import resource
 import sys
@@ -6,9 +6,9 @@ import time
 
 
 def main(works, since=0.0):
-    """Does the work that the command line names, on the log it names; CPU time counts from `since` on.
+    """Does the work named by the first argument on the log named by the second. CPU time counts from `since` on.
 
-    A work returns what it counted, and what must stay in memory until that is measured.
+    A work returns a text, and data that must stay in memory until the memory is measured.
     """
     counted, _kept = works[sys.argv[1]](sys.argv[2])
     seconds = time.process_time() - since
@@ -17,7 +17,7 @@ def main(works, since=0.0):
 
 
 def repair(rosbag):
-    """python3-rosbag's class for indexed V1.2 bags takes fewer arguments than the final releases hand it."""
+    """Makes python3-rosbag read indexed V1.2 bags: its reader takes fewer arguments than the final release passes."""
     reader = rosbag.bag._BagReader102_Indexed
     read = reader.read_messages
     reader.read_messages = lambda self, *args: read(self, *args[:5])

@@ -1,7 +1,6 @@
-"""One measured piece of work per run: python_work.py PACKAGE WORK LOG. The package is the only thing that changes.
+"""Does one piece of work with an original package or its drop-in: python_work.py PACKAGE WORK LOG.
 
-Prints wall and CPU time of the script in seconds, imports not counted, the peak memory in MB, what it found. The log's pages in
-memory are the file's, so what is mapped is taken off.
+Prints wall and CPU seconds without imports, the peak memory in MB without mapped files, and the result.
 """
 
 import importlib
@@ -18,7 +17,7 @@ except ImportError:
 
 
 def review(package, log):
-    """What a look at a flight needs: summary, parameters, texts, dropouts, attitude as angles, the way it flew."""
+    """Reviews a flight: summary, parameters, texts, dropouts, attitude as angles, position."""
     ulog = package.ULog(log)
     seconds = (ulog.last_timestamp - ulog.start_timestamp) / 1e6
     facts = len(ulog.msg_info_dict), len(ulog.initial_parameters), len(ulog.logged_messages), len(ulog.dropouts)
@@ -31,39 +30,39 @@ def review(package, log):
 
 
 def dataset(package, log):
-    """One dataset of a log: the mean of the gyroscope."""
+    """Reads one dataset of a log, and computes the mean of the gyroscope."""
     data = package.ULog(log, ["sensor_combined"]).get_dataset("sensor_combined").data
     fields = [name for name in data if name.startswith("gyro_rad")]
     return len(data["timestamp"]), [float(np.mean(data[name], dtype=np.float64)) for name in fields]
 
 
 def info(package, log):
-    """What ulog_info prints, but for the table of datasets."""
+    """Reads what ulog_info prints, except the table of datasets."""
     ulog = package.ULog(log)
     return ulog.start_timestamp, ulog.last_timestamp, sorted(ulog.msg_info_dict), sum(d.duration for d in ulog.dropouts)
 
 
 def load(package, log):
-    """All datasets in memory."""
+    """Loads all datasets."""
     data = package.ULog(log).data_list
     return sum(len(topic.data["timestamp"]) for topic in data), len(data)
 
 
 def everything(package, log):
-    """All datasets, and the largest value of each field."""
+    """Loads all datasets, and computes the largest value of each field."""
     data = package.ULog(log).data_list
     with np.errstate(all="ignore"):
         return len(data), sum(1 for topic in data for values in topic.data.values() if values.max() > 0)
 
 
 def matrix(package, log):
-    """A measurement in SI units: all channels."""
+    """Loads all channels of a measurement in SI units."""
     data = package.RocketLoggerData(log).get_data()
     return data.shape, f"{data[:, -1].sum():.9g}"
 
 
 def power(package, log):
-    """The energy of a measurement, J: voltage times merged current."""
+    """Computes the energy of a measurement in J: voltage times merged current."""
     measured = package.RocketLoggerData(log).merge_channels()
     values = measured.get_data(["V1", "I1"])
     seconds = measured.get_time()
@@ -71,7 +70,7 @@ def power(package, log):
 
 
 def messages(package, log):
-    """All messages of a bag as objects, by their times."""
+    """Reads all messages of a bag as objects, in time order."""
     if package.__name__ == "rosbag":
         measured.repair(package)
     count, times = 0, 0

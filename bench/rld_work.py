@@ -50,5 +50,5 @@ WORKS = {
     "py-rocketlogger-energy-only": lambda log: energy(log, False),
 }
 
-# Without the start of Python and its imports: the file is what is measured.
+# The start of Python and the imports do not count.
 measured.main(WORKS, since=time.process_time())

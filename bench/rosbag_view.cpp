@@ -1,4 +1,4 @@
-// One measured piece of work with librosbag-storage: rosbag_view cpp-view LOG. Prints CPU seconds, peak MB, what it counted.
+// Reads all messages with librosbag-storage: rosbag_view cpp-view LOG. Prints CPU seconds, peak memory in MB and counts.
 #include <ctime>
 #include <cstdio>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <rosbag/bag.h>
 #include <rosbag/view.h>
 
-// Takes the bytes of any message as they are.
+// A message of any type, as bytes.
 struct Raw {
     std::vector<uint8_t> bytes;
 };

@@ -7,7 +7,7 @@ import measured
 
 
 def messages(data):
-    """The data of all VelodyneRawDataM, with timestamps; sizes leave themselves out."""
+    """Yields timestamp and data of all VelodyneRawDataM. The size of a message does not count its own 4 bytes."""
     entries = struct.unpack_from("<I", data, 8)[0]
     at = 12 + 8 * entries
     while at + 21 <= len(data):
@@ -40,7 +40,7 @@ def points(log):
 
 
 def recorded(log):
-    """How long the recording took, as if it were CPU time: real time."""
+    """Prints the duration of the recording as if it were CPU time."""
     data = memoryview(open(log, "rb").read())
     times = [millis for millis, _ in messages(data)]
     print(f"{(times[-1] - times[0]) / 1000:.4f} s 0 MB real time")

@@ -1,10 +1,13 @@
-"""What `rovelog` computes of signals, against other libraries over the exported columns of the same logs.
+"""Compares joins, conditions and derived signals of `rovelog` with other libraries over exported columns.
 
-    python ask.py ROVELOG REAL_FOLDER
+usage: ask.py ROVELOG REAL
 
-Joins against DuckDB's ASOF join, polars' join_asof and numpy.interp; roll, pitch and yaw against scipy's Rotation;
-merged currents, powers and energies against rocketlogger; conditions against pandas; the same with every log of every
-format. What differs on purpose is listed, with its number.
+- joins: DuckDB's ASOF join, polars' join_asof, numpy.interp
+- roll, pitch and yaw: scipy's Rotation
+- merged currents, powers and energies: rocketlogger
+- conditions: pandas
+
+All real logs of all formats are compared. Intended differences are counted and listed.
 """
 
 import json
@@ -24,7 +27,7 @@ from scipy.spatial.transform import Rotation
 
 FORMATS = ("ulog", "rld", "rosbag12", "rosbag20", "vel")
 SUFFIXES = {".ulg", ".rld", ".bag", ".active", ".vel"}
-# Topics of a log that are compared: those with the most records.
+# Number of topics per log that are compared, those with the most records.
 TOPICS = 4
 COUNTED = {}
 
@@ -34,7 +37,7 @@ def count(what, number=1):
 
 
 class Refused(Exception):
-    """The log cannot be read, or has nothing to compare."""
+    """The log is refused, or has nothing to compare."""
 
 
 def run(binary, *args):
@@ -52,12 +55,12 @@ def table(binary, log, folder, *options):
 
 
 def numeric(frame):
-    """The columns of numbers, without times of other clocks."""
+    """Returns the columns of numbers, except times of other clocks."""
     return [name for name, kind in frame.schema.items() if kind.is_numeric() and name != "t_ns"]
 
 
 def same(got, want, what, exact=True):
-    """NaN and null are the same here: libraries turn one into the other."""
+    """Returns whether values are equal. NaN equals null, because libraries convert one into the other."""
     got, want = np.asarray(got, float), np.asarray(want, float)
     assert got.shape == want.shape, f"{what}: {got.shape} and {want.shape}"
     equal = np.array_equal(got, want, equal_nan=True) if exact else np.allclose(got, want, rtol=1e-9, atol=1e-12, equal_nan=True)
@@ -68,7 +71,7 @@ def same(got, want, what, exact=True):
 
 
 def joins(binary, log, folder, names):
-    """Every pair of topics, by every method, with and without a tolerance."""
+    """Joins every pair of topics by every method, with and without a tolerance."""
     alone = {name: table(binary, log, folder, "--topics", name) for name in names}
     alone = {name: frame.drop_nulls("t_ns").sort("t_ns", maintain_order=True) for name, frame in alone.items()}
     for on in names[:2]:
@@ -93,7 +96,7 @@ def joins(binary, log, folder, names):
 def previous(found, left, right, field, near):
     by_polars = left.join_asof(right.select("t_ns", field), on="t_ns", strategy="backward", tolerance=near)
     same(found, by_polars[field].cast(pl.Float64).to_numpy(), "join previous: polars")
-    # Of rows at one time, DuckDB takes any; here the last one.
+    # Of several rows at one time DuckDB uses any, rovelog the last one.
     last = right.select("t_ns", pl.col(field).cast(pl.Float64).alias("value")).unique("t_ns", keep="last", maintain_order=True)
     count("rows at the time of another, where DuckDB takes any of them", len(right) - len(last))
     rows = left.with_row_index("n")
@@ -107,7 +110,7 @@ def previous(found, left, right, field, near):
 
 
 def nearest(found, left, right, field, near):
-    """Of two rows at one distance polars takes the later, we the earlier: numpy, and polars where there is no tie."""
+    """Checks with numpy, and with polars where no two rows are equally far: then polars uses the later row, rovelog the earlier."""
     times, own = left["t_ns"].to_numpy(), right["t_ns"].to_numpy()
     values = right[field].cast(pl.Float64).to_numpy().astype(float)
     if not len(own):
@@ -133,14 +136,14 @@ def linear(found, left, right, field, near):
     if near is not None or len(own) < 2 or len(np.unique(own)) < len(own) or not np.isfinite(values).all():
         count("tables where linear is compared with nothing: repeated times, tolerances, values that are no numbers")
         return
-    # Relative to the first row, so that floats hold the times.
+    # Times relative to the first row are exact as floats.
     want = np.interp((times - own[0]).astype(float), (own - own[0]).astype(float), values, left=np.nan, right=np.nan)
     scale = np.abs(values).max() or 1.0
     same(found / scale, want / scale, "join linear: numpy.interp", exact=False)
 
 
 def every(binary, log, folder, names):
-    """A regular grid has the previous values of each topic."""
+    """Checks a table with a row at regular times, which has the previous value of each topic."""
     alone = table(binary, log, folder, "--topics", names[0]).drop_nulls("t_ns").sort("t_ns", maintain_order=True)
     times = alone["t_ns"].to_numpy()
     if len(times) < 2 or times[-1] - times[0] < 1_000_000:
@@ -155,7 +158,7 @@ def every(binary, log, folder, names):
 
 
 def conditions(binary, log, folder, name):
-    """Two conditions on the most active numbers of a topic, and the changes of one."""
+    """Checks two conditions on the numbers of a topic that change most, and the changes of one."""
     frame = table(binary, log, folder, "--topics", name, "--flatten").drop_nulls("t_ns").sort("t_ns", maintain_order=True)
     frame = frame.to_pandas()
     fields = [field for field in frame if field != "t_ns" and pd.api.types.is_numeric_dtype(frame[field])]
@@ -202,7 +205,7 @@ def changes(binary, log, condition, values, times):
 
 
 def angles(binary, log, folder):
-    """All quaternions that the log has, by their derived fields."""
+    """Checks roll, pitch and yaw of all quaternions."""
     for topic in json.loads(run(binary, "topics", "-q", "-f", "json", log))["topics"]:
         name = topic["name"]
         if not int(topic["count"]):
@@ -219,7 +222,7 @@ def angles(binary, log, folder):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 want = Rotation.from_quat(q[known], scalar_first=True).as_euler("ZYX")[:, ::-1]
-            # Straight up or down, roll and yaw are one turn: scipy sets one of them to 0.
+            # Straight up or down, only the sum of roll and yaw is defined. scipy sets one of them to 0.
             clear = np.abs(np.abs(want[:, 1]) - np.pi / 2) > 1e-5
             count("rows straight up or down, where scipy sets one angle to 0", int((~clear).sum()))
             off = (got[known][clear] - want[clear] + np.pi) % (2 * np.pi) - np.pi
@@ -240,7 +243,7 @@ def quaternions(columns):
 
 
 def power(binary, log, folder):
-    """Merged currents as rocketlogger's, their power and energy by numpy and scipy."""
+    """Checks merged currents with rocketlogger, and power and energy with numpy and scipy."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -259,7 +262,7 @@ def power(binary, log, folder):
         amperes, volts = theirs.get_data([current])[:, 0], theirs.get_data([voltage])[:, 0]
         rows = len(amperes)
         got = {name: frame[name].to_numpy()[:rows].astype(float) for name in (current, "P", "E")}
-        # Outside of both ranges we have no value, rocketlogger the one that the converter showed.
+        # Outside of both ranges rovelog has no value, rocketlogger that of the converter.
         there = ~np.isnan(got[current])
         count("rows outside of both ranges, where rocketlogger has a value", int((~there).sum()))
         same(got[current][there], amperes[there], "merged currents: rocketlogger", exact=False)
@@ -273,7 +276,7 @@ def power(binary, log, folder):
 
 
 def one(binary, log, folder):
-    """Compares a log. Returns how many topics it has with records."""
+    """Compares a log. Returns its number of topics with records."""
     topics = json.loads(run(binary, "topics", "-q", "-f", "json", log))["topics"]
     topics = sorted((t for t in topics if int(t["count"])), key=lambda t: -int(t["count"]))
     names = []

@@ -1,10 +1,10 @@
-"""The bags that `rovelog export` writes, read by others, every message compared with `rovelog cat` on the old bag.
+"""Reads the bags that `rovelog export` writes with other readers, and compares every message with `rovelog cat`.
 
     python export_bags.py bag2 ROVELOG FOLDER..       V2.0: rosbags
     python export_bags.py ros2 ROVELOG FOLDER..       MCAP for ROS 2: mcap with rosbags, and mcap-ros2-support
     python3 export_bags.py debian ROVELOG FOLDER..    V2.0: python3-rosbag
 
-Differences have to be in `INTENDED`; an entry without its difference fails too.
+A difference must be in `INTENDED`. An entry without its difference fails too.
 """
 
 import base64
@@ -20,9 +20,9 @@ import tempfile
 
 import rovelog_cli
 
-# Where a reader cannot take what the old bag holds: the first words of what it says.
+# Errors of a reader for content of the old bag that it cannot read: the start of the message.
 INTENDED = {
-    # Strings that are no UTF-8, as rovelog keeps them.
+    # Strings that are not UTF-8, which rovelog keeps.
     ("with_rosbags", "texts-not-utf-8"): "AnyReaderError: Could not deserialize",
     ("with_mcap_rosbags", "texts-not-utf-8"): "SerdeError: Could not deserialize",
     ("with_mcap_rosbags", "grammar_zoo"): "SerdeError: Could not deserialize",
@@ -30,7 +30,7 @@ INTENDED = {
     ("with_mcap_ros2", "grammar_zoo"): "UnicodeDecodeError",
     ("with_debian", "texts-not-utf-8"): "other values in /a",
     ("with_debian", "grammar_zoo"): "other values in /g/zoo_msgs/Scalars",
-    # Messages that end too early, or too late, for their definition.
+    # Messages that are shorter or longer than their definition.
     ("with_rosbags", "payload-count-hostile"): "AnyReaderError: Invalid string length",
     ("with_rosbags", "payload-short"): "AnyReaderError: Invalid string length",
     ("with_rosbags", "payload-short+count"): "AnyReaderError: Could not deserialize",
@@ -43,18 +43,18 @@ INTENDED = {
     ("with_debian", "payload-short+count"): "DeserializationError",
     ("with_debian", "v2.0+payload-short"): "DeserializationError",
     ("with_debian", "v2.0+payload-surplus+compressed"): "a message of /chatter",
-    # Constants of ROS 1 that its parser does not know.
+    # Constants of ROS 1 that the parser of the reader does not know.
     ("with_rosbags", "grammar_zoo"): "AnyReaderError: Could not parse",
-    # The nanoseconds of a duration have a sign in ROS 1.
+    # In ROS 1 the nanoseconds of a duration have a sign.
     ("with_rosbags", "types-scalars"): "other values in /s",
-    # A duration that ROS 2 has no seconds for, which the export says.
+    # A duration that ROS 2 cannot represent, which the export reports.
     ("with_mcap_rosbags", "types-scalars"): "other values in /s",
     ("with_mcap_ros2", "types-scalars"): "other values in /s",
 }
 
 
 def export(binary, path, out, *options):
-    """Whether there is a file; it is a failure only where nothing of the bag could be carried."""
+    """Exports a bag. Returns whether there is a file. It is a failure only if nothing of the bag could be exported."""
     done = subprocess.run([binary, "export", "-q", str(path), "-o", str(out), *options], capture_output=True, check=False)
     said = done.stderr.decode()
     if done.returncode in (0, 3):
@@ -65,7 +65,7 @@ def export(binary, path, out, *options):
 
 
 def records(binary, path):
-    """Topic -> time -> values, in the order of the file."""
+    """Returns topic -> time -> values in file order."""
     found = collections.defaultdict(list)
     for record in rovelog_cli.records(binary, path):
         if list(record["data"]) != ["raw"]:
@@ -74,9 +74,9 @@ def records(binary, path):
 
 
 def plain(theirs):
-    """A message of any reader as names and values."""
+    """Returns names and values of a message of any reader."""
     if dataclasses.is_dataclass(theirs):
-        # What has a default is a constant.
+        # A field with a default is a constant.
         fields = (field for field in dataclasses.fields(theirs) if field.default is dataclasses.MISSING)
         return [(field.name, getattr(theirs, field.name)) for field in fields]
     if hasattr(theirs, "_slot_types"):
@@ -85,7 +85,7 @@ def plain(theirs):
 
 
 def same(theirs, ours, ros2):
-    """Whether a value is the one in our JSON; floats bit for bit, NaN as NaN."""
+    """Returns whether a value equals that in rovelog's JSON. Floats are compared bit for bit; all NaNs are equal."""
     if isinstance(ours, dict) and hasattr(theirs, "nsecs"):
         return theirs.to_nsec() == ours["sec"] * 10**9 + ours["nsec"]
     if isinstance(ours, dict) and list(ours) == ["sec", "nsec"]:
@@ -162,7 +162,7 @@ JUDGES = {
 
 
 def verdict(ours, read, ros2):
-    """`same`, or what is different; and how many messages were compared."""
+    """Returns `same` or the difference, and the number of compared messages."""
     left = {key: list(messages) for key, messages in ours.items()}
     count = 0
     try:
@@ -180,7 +180,7 @@ def verdict(ours, read, ros2):
 
 
 def refused(path):
-    """Whether the corpus expects that a bag is refused."""
+    """Returns whether the corpus expects that a bag is refused."""
     expected = path.parent.parent / "expected" / path.parent.name / f"{path.stem}.json"
     return expected.exists() and json.loads(expected.read_text())["open"] == "refused"
 
@@ -189,7 +189,7 @@ def main():
     mode, binary, *folders = sys.argv[1:]
     wrong, bags, compared, intended = [], 0, 0, set()
     paths = [path for folder in folders for path in sorted(pathlib.Path(folder).glob("*.bag"))]
-    # What cannot be opened is not exported either.
+    # A refused bag cannot be exported.
     paths = [path for path in paths if not refused(path)]
     with tempfile.TemporaryDirectory() as temporary:
         for path in paths:

@@ -1,6 +1,6 @@
-"""The MCAP that `rovelog export` writes, read by Python's mcap and mcap-protobuf-support, value by value against pyulog.
+"""Compares MCAP files of ULogs, read with mcap and mcap-protobuf-support, with pyulog value by value.
 
-    python export_mcap.py ROVELOG REAL_FOLDER
+usage: export_mcap.py ROVELOG REAL
 """
 
 import subprocess
@@ -23,7 +23,7 @@ WIDTHS = {
 
 
 def leaves(message):
-    """Flat values in field order, zeros included."""
+    """Returns the flat values of a message in field order, zeros included."""
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
         if field.message_type is None:
@@ -39,7 +39,7 @@ def leaves(message):
 
 
 def read(path):
-    """Topic -> (schema name, log times, publish times, messages), and the metadata records."""
+    """Returns topic -> (schema name, log times, publish times, messages), and the metadata records."""
     topics = {}
     with open(path, "rb") as file:
         reader = make_reader(file, validate_crcs=True, decoder_factories=[DecoderFactory()])
@@ -59,7 +59,7 @@ def read(path):
 
 
 def one_per_text(fields):
-    """Characters of one array are one text: only the first stays."""
+    """Joins the characters of an array into one text."""
     chars = [field.type_str == "char" and not field.field_name.endswith("[0]") and field.field_name.endswith("]") for field in fields]
     return [field for field, char in zip(fields, chars) if not char]
 
@@ -76,7 +76,7 @@ def compare_topic(name, topic, data, offset):
     timed = ours != 0
     want = ours[timed].astype(np.int64) * 1000 + offset
     assert np.array_equal(np.array(log_times, np.int64)[timed], want), f"{name}: log times"
-    # Both sides by time; a row without one stays where it was.
+    # Rows of both are sorted by time. A row without a time stays where it is.
     timestamps = data.data["timestamp"]
     assert len(ours) >= len(timestamps), name
     order = pyulog_columns.ordered(timestamps)
@@ -144,7 +144,7 @@ def compare_parameters(topics, ulog, log):
 
 
 def compare_fixes(topics, ulog, log):
-    """Each LocationFix is a row of the receiver's topic, in degrees and metres."""
+    """Compares each LocationFix with a row of the receiver's topic, in degrees and meters."""
     if "/foxglove/gps" not in topics:
         return 0
     schema, _, _, fixes = topics["/foxglove/gps"]

@@ -1,13 +1,15 @@
-"""The MCAP of VEL and RLD logs, read by Python's mcap and mcap-protobuf-support: every value compared with what `rovelog cat`
-says of the record it comes from, and Foxglove's types with the schemas that Foxglove publishes. Clouds as files are read
-by numpy and laspy.
+"""Compares MCAP files of VEL and RLD logs, read with mcap and mcap-protobuf-support, with `rovelog cat`.
 
-    python export_mcap_sensors.py ROVELOG REAL_FOLDER
+usage: export_mcap_sensors.py ROVELOG REAL
+
+Every value is compared with that of its record, and Foxglove's types with the schemas that Foxglove publishes. Point
+clouds in files are read with numpy and laspy.
 """
 
 import base64
 import importlib
 import math
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,16 +22,18 @@ from mcap.reader import make_reader
 from mcap_protobuf.decoder import DecoderFactory
 from rovelog_cli import document, records
 
-# Steps of a turn, the step ahead, the minimum range; the first step of a scan of so many ranges.
+# Steps per turn, the step ahead, the minimum range; the first step of a scan with this number of ranges.
 SCANNERS = {
     "Hokuyo_URG-04LX": (1024, 384, 20, {682: 44, 726: 0, 769: 0}),
     "Hokuyo_UTM-30LX": (1440, 540, 23, {1081: 0}),
 }
+# First bytes of image files, and their formats.
+FILES = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"BM": "bmp", b"RIFF": "webp", b"II*\0": "tiff", b"MM\0*": "tiff"}
 FIELDS = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("ring", "<u2"), ("t", "<f4")])
 
 
 def read(path):
-    """Topic -> (schema, times, messages): decoded, or bytes where there is no schema; and the metadata records."""
+    """Returns topic -> (schema, times, messages), and the metadata records. Messages without a schema are bytes."""
     factory = DecoderFactory()
     topics = {}
     with open(path, "rb") as file:
@@ -49,7 +53,7 @@ def read(path):
 
 
 def published(ours, topic):
-    """Every field of a type is one of Foxglove's, with its number and its type."""
+    """Checks that every field of a type is one of Foxglove's, with the same number and type."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module = importlib.import_module(f"foxglove_schemas_protobuf.{ours.full_name.split('.')[1]}_pb2")
@@ -106,14 +110,12 @@ def compare_vel(binary, log):
     take = {name: iter(zip(times, messages)) for name, (_, times, messages) in topics.items()}
     take_raw = {name: iter(messages) for name, (_, _, messages) in raw.items()}
     shift = int(metadata["rovelog"].get("utc_offset_ns", 0))
-    numbers, values = {}, 0
+    values = 0
 
     def channel(topic, *bases):
-        """The channels of the n-th scanner or camera."""
-        kind = topic.split("/")[0]
-        of_kind = numbers.setdefault(kind, sorted_topics(binary, log, kind))
-        number = of_kind.index(topic)
-        return [base if number == 0 else f"{base}/{number}" for base in bases]
+        """Returns the channels of a scanner or camera, which have its name."""
+        source = topic[len(re.split("[/#]", topic)[0]):]
+        return [base + source for base in bases]
 
     def following(name, time, what):
         got = next(take[name], None)
@@ -143,9 +145,10 @@ def compare_vel(binary, log):
         elif kind == "ImageM":
             image, plain = channel(topic, "/camera/image", "/camera/image_raw")
             payload = base64.b64decode(data["data"])
-            if data["is_compressed"] or payload.startswith(b"\xff\xd8\xff"):
+            format = next((name for start, name in FILES.items() if payload.startswith(start)), None)
+            if format:
                 got = following(image, time, topic)
-                assert got.data == payload and got.format == "jpeg"
+                assert got.data == payload and got.format == format
             elif f"{topic}:" not in said:
                 got = following(plain, time, topic)
                 assert got.data == payload and (got.width, got.height) == (data["width"], data["height"])
@@ -182,13 +185,8 @@ def compare_vel(binary, log):
     return values + compare_clouds(binary, log, topics)
 
 
-def sorted_topics(binary, log, kind):
-    """The topics of a kind of sensor by name."""
-    return [topic["name"] for topic in document(binary, "topics", log)["topics"] if topic["type"] == kind]
-
-
 def compare_own(take, topic, kind, data):
-    """With --raw, each record as a message of its own type."""
+    """Checks that with --raw, each record is a message of its own type."""
     if topic.startswith("0x") or "@" in topic:
         assert next(take[f"/vel/{topic}"]) == base64.b64decode(data["data"]), topic
         return 1
@@ -207,7 +205,7 @@ def compare_own(take, topic, kind, data):
 
 
 def compare_clouds(binary, log, topics):
-    """Revolutions, compared with those that `extract` writes as arrays of numpy."""
+    """Compares revolutions with those that `extract` writes as numpy arrays."""
     if "/velodyne/points" not in topics:
         return 0
     _, times, clouds = topics["/velodyne/points"]
@@ -235,7 +233,7 @@ def compare_clouds(binary, log, topics):
 
 
 def extracted(binary, log, kind, load):
-    """The clouds of a log in time order, as files of one format."""
+    """Returns the point clouds of a log in time order, extracted as files of one format."""
     with tempfile.TemporaryDirectory() as folder:
         command = [binary, "extract", "-q", str(log), "-o", folder, "--only", "clouds", "--cloud", kind]
         done = subprocess.run(command, capture_output=True, check=False)
@@ -272,7 +270,7 @@ def compare_rld(binary, log):
 
 
 def compare_samples(messages, times, rows, units):
-    """Messages of one row or of several, compared with rows."""
+    """Compares messages of one or several rows with rows."""
     fields = [field.name for field in messages[0].DESCRIPTOR.fields]
     columns = {name: [row["data"][name] for row in rows] for name in rows[0]["data"]}
     counts = [message.rows if "rows" in fields else 1 for message in messages]
@@ -289,7 +287,7 @@ def compare_samples(messages, times, rows, units):
                 assert got == np.add.reduceat(np.array(column, int), starts).tolist(), name
                 checked += len(got)
             continue
-        # The channel's name, then its unit: the only field that starts so, except for the flag and longer names.
+        # The field of a channel is its name and its unit. The flag and longer names start the same way.
         stems = {field.removesuffix("_min").removesuffix("_mean").removesuffix("_max") for field in fields}
         unit = {"%": "percent"}.get(units[name], units[name])
         stem = f"{name.lower()}_{unit}" if unit else name.lower()

@@ -1,9 +1,9 @@
-"""What `rovelog export` writes, opened by what people use, and compared value by value.
+"""Compares tables that `rovelog export` writes with pyulog, value by value.
 
-CSV in pyulog's dialect against what ulog2csv writes; Parquet and Arrow through pyarrow, polars and duckdb, their values
-against pyulog's.
+usage: export_tables.py ROVELOG REAL
 
-    python export_tables.py ROVELOG REAL_FOLDER
+CSV in pyulog's dialect must have the bytes that ulog2csv writes. Parquet and Arrow files are read with pyarrow, polars
+and duckdb.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from pyulog.ulog2csv import convert_ulog2csv
 import pyulog_columns
 from pyulog_columns import FEWER
 
-# Which type each of pyulog's has to be in Arrow.
+# Arrow type of each type of pyulog.
 ARROW = {
     "int8_t": "int8", "uint8_t": "uint8", "int16_t": "int16", "uint16_t": "uint16", "int32_t": "int32",
     "uint32_t": "uint32", "int64_t": "int64", "uint64_t": "uint64", "float": "float", "double": "double", "bool": "bool",
@@ -34,7 +34,7 @@ ARROW = {
 
 
 def export(binary, log, folder, *options):
-    """Exit code 3 (done, but bytes of the log were lost) is no failure; a value that is not carried is."""
+    """Exports a log. The exit code 3 is no failure if only bytes of the log were lost, but is one if a value is missing."""
     done = subprocess.run([binary, "export", "-q", log, "-o", folder, *options], capture_output=True, check=False, timeout=600)
     said = done.stderr.decode()
     assert done.returncode in (0, 3), f"{log}: exit {done.returncode}: {said}"
@@ -46,18 +46,8 @@ def is_part(part, whole):
     return all(line in lines for line in part)
 
 
-def without_padding(text):
-    """ulog2csv leaves padding out, but for that of types inside: those columns are the one difference that is meant."""
-    names = text.split(b"\n", 1)[0].split(b",")
-    kept = [i for i, name in enumerate(names) if not name.split(b".")[-1].startswith(b"_padding")]
-    if len(kept) == len(names):
-        return text
-    rows = (line.split(b",") for line in text.splitlines())
-    return b"".join(b",".join(row[i] for i in kept) + b"\n" for row in rows)
-
-
 def compare_csv(binary, log):
-    """File names and bytes; the number of lines that were compared."""
+    """Compares file names and bytes. Returns the number of compared lines."""
     with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
         export(binary, log, ours, "--to", "csv", "--dialect", "pyulog")
         with contextlib.redirect_stdout(io.StringIO()):
@@ -69,7 +59,6 @@ def compare_csv(binary, log):
         for name in names:
             want, got = (Path(folder, name).read_bytes() for folder in (theirs, ours))
             lines += want.count(b"\n")
-            want = without_padding(want)
             if want == got:
                 continue
             want, got = want.splitlines(), got.splitlines()
@@ -82,7 +71,7 @@ def compare_csv(binary, log):
 
 
 def same(name, want, got):
-    """Bit for bit: NaN equals NaN of the same bits."""
+    """Returns whether columns are equal bit for bit. A NaN equals a NaN with the same bits."""
     want, got = np.ascontiguousarray(want), np.ascontiguousarray(got)
     assert want.shape == got.shape, f"{name}: {want.shape} but {got.shape}"
     assert want.dtype == got.dtype, f"{name}: {want.dtype} but {got.dtype}"
@@ -96,7 +85,7 @@ def numpy_of(column):
 
 
 def leaves(name, column):
-    """Flat names and columns, as pyulog has them."""
+    """Returns flat names and columns, as pyulog has them."""
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()
     if pyarrow.types.is_struct(column.type):
@@ -111,12 +100,12 @@ def leaves(name, column):
 
 
 def series(log):
-    """pyulog's topics by the file names of ours."""
+    """Returns pyulog's topics by rovelog's file names."""
     return {f"{log.stem}_{data.name.replace('/', '_')}_{data.multi_id}": data for data in pyulog_columns.read(log).data_list}
 
 
 def compare_table(log, name, table, data):
-    """One topic read by pyarrow, compared with pyulog's columns. Returns the number of values."""
+    """Compares one topic, read by pyarrow, with pyulog's columns. Returns the number of values."""
     names = table.column_names
     assert names[:2] == ["t_ns", "time"], names
     metadata = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
@@ -134,7 +123,7 @@ def compare_table(log, name, table, data):
     time = table["time"].cast(pyarrow.int64())
     same(f"{name} time", (t_ns + offset) // unit, numpy_of(time))
     fields = {field.field_name: field.type_str for field in pyulog_columns.shown(data)}
-    # An array of characters is one text.
+    # An array of characters is a text.
     chars = {name.split("[")[0] for name, kind in fields.items() if kind == "char"}
     fields = {(name.split("[")[0] if kind == "char" else name): kind for name, kind in fields.items()}
     assert list(flat) == list(fields), f"{name}: other fields: {set(flat) ^ set(fields)}"
@@ -169,7 +158,7 @@ def compare_tables(binary, log):
             values += compare_table(log, name, table, data)
             values += compare_table(log, name, pyarrow.ipc.open_file(arrow).read_all(), data)
             check_sorted(name, parquet, table)
-            # Readers that share no code with pyarrow see the same.
+            # polars and duckdb share no code with pyarrow, and must read the same.
             frame = polars.read_parquet(parquet)
             assert frame.to_arrow().cast(table.schema.remove_metadata()).equals(table.replace_schema_metadata(None)) or nan_equal(frame, table), name
             frame = polars.read_ipc(arrow)
@@ -182,7 +171,7 @@ def compare_tables(binary, log):
 
 
 def check_sorted(name, path, table):
-    """What the file says of its order is true, and its statistics are there."""
+    """Checks that the declared sort order is true, and that the file has statistics."""
     group = pyarrow.parquet.ParquetFile(path).metadata.row_group(0)
     times = numpy_of(table["t_ns"])
     ascending = bool(np.all(times[1:] >= times[:-1]))
@@ -191,7 +180,7 @@ def check_sorted(name, path, table):
 
 
 def nan_equal(frame, table):
-    """Tables with NaN are never equal: column by column then, as bits."""
+    """Compares tables column by column as bits, because tables with NaN are never equal."""
     again = frame.to_arrow()
     for column in table.column_names:
         for (name, want), (_, got) in zip(leaves(column, table[column]), leaves(column, again[column])):

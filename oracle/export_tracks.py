@@ -1,8 +1,9 @@
-"""What `rovelog track` writes, held to what is published: KML to the schema of the OGC with Google's extension, as fastkml
-bundles them; GPX read by gpxpy, and by the rules of GPX 1.1 that are below, because no package bundles its schema. Both
-against the table of the same track.
+"""Checks the KML and GPX files that `rovelog track` writes.
 
-    python export_tracks.py ROVELOG REAL_FOLDER CORPUS_FOLDER
+usage: export_tracks.py ROVELOG REAL CORPUS
+
+KML is validated with the schema of the OGC and Google's extension, which fastkml bundles. GPX is read with gpxpy and
+validated with the rules of GPX 1.1 below, because no package bundles its schema. Both must have the points of the table.
 """
 
 import json
@@ -18,7 +19,7 @@ from lxml import etree
 
 GPX = "{http://www.topografix.com/GPX/1/1}"
 KML = "{http://www.opengis.net/kml/2.2}"
-# Children in the order of the schema's sequences; those of points are all that a point may have.
+# Children of each element, in the order of the schema.
 CHILDREN = {
     "gpx": ["metadata", "wpt", "rte", "trk", "extensions"],
     "metadata": ["name", "desc", "author", "copyright", "link", "time", "keywords", "bounds", "extensions"],
@@ -29,7 +30,7 @@ POINT = ["ele", "time", "magvar", "geoidheight", "name", "cmt", "desc", "src", "
          "vdop", "pdop", "ageofdgpsdata", "dgpsid", "extensions"]
 ONCE = {*POINT, "metadata", "number", "keywords", "bounds"} - {"link"}
 DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
-# What the text of an element has to be.
+# Form of the text of each element.
 TEXTS = {
     "ele": DECIMAL, "hdop": DECIMAL, "vdop": DECIMAL, "pdop": DECIMAL, "geoidheight": DECIMAL,
     "time": re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"),
@@ -39,7 +40,7 @@ TEXTS = {
 
 
 def check_gpx(element):
-    """Fails where an element is not what GPX 1.1 says."""
+    """Fails if an element or a child of it violates GPX 1.1."""
     assert element.tag.startswith(GPX), element.tag
     name = element.tag.removeprefix(GPX)
     children = [child.tag.removeprefix(GPX) for child in element]
@@ -50,7 +51,7 @@ def check_gpx(element):
     if name in ("wpt", "trkpt"):
         assert set(element.attrib) == {"lat", "lon"}, element.attrib
         assert all(DECIMAL.fullmatch(value) for value in element.attrib.values()), element.attrib
-        # The schema leaves 180 itself out: it is -180.
+        # The schema excludes 180, which is -180.
         assert -90 <= float(element.get("lat")) <= 90 and -180 <= float(element.get("lon")) < 180, element.attrib
     if name in TEXTS:
         assert TEXTS[name].fullmatch(element.text), f"{name}: {element.text}"
@@ -63,7 +64,7 @@ def near(a, b):
 
 
 def check(binary, log, folder, schema):
-    """The number of points, or None where the log has no track."""
+    """Checks both files of a log. Returns the number of points, or None if the log has no track."""
     table = subprocess.run([binary, "track", "-q", "-f", "json", log], capture_output=True, check=False, timeout=120)
     if table.returncode not in (0, 3):
         return None
@@ -83,13 +84,13 @@ def check(binary, log, folder, schema):
     kml = etree.parse(files["kml"])
     assert schema.validate(kml), schema.error_log
     read = fastkml.KML.parse(files["kml"], strict=True)
-    assert read.features, "fastkml sees nothing"
+    assert read.features, "fastkml reads no feature"
     drawn = {
         tuple(map(float, place.split(",")[1::-1]))
         for line in kml.iter(f"{KML}coordinates") for place in line.text.split()
     }
     missing = [point for point in points if (round(point[0], 7), round(point[1], 7)) not in drawn]
-    assert not missing, f"points that KML has not: {missing[:3]}"
+    assert not missing, f"points missing in KML: {missing[:3]}"
     return len(points)
 
 
@@ -109,7 +110,7 @@ def main():
                 continue
             if points is not None:
                 tracks[log.suffix] = tracks.get(log.suffix, 0) + 1
-    print(f"tracks of {', '.join(f'{count} {suffix}' for suffix, count in sorted(tracks.items()))}: {failed} not as they must be")
+    print(f"tracks of {', '.join(f'{count} {suffix}' for suffix, count in sorted(tracks.items()))}: {failed} failed")
     sys.exit(1 if failed or len(tracks) < 2 else 0)
 
 

@@ -4,7 +4,7 @@ Flight Review draws data of pyulog; the expressions are those of its app/plot_ap
 (commit 26c8707). Each point that a report draws must be a sample of Flight Review's, at its time and
 with its value, and the extremes must be equal.
 
-    flight_review.py ROVELOG LOG...
+usage: flight_review.py ROVELOG REAL
 """
 
 import base64
@@ -21,8 +21,10 @@ from pyulog.px4 import PX4ULog
 
 # Points of a report are 32-bit numbers, angles are computed from 32-bit quaternions.
 RELATIVE, ABSOLUTE, DEGREES = 2e-6, 1e-6, 2e-3
-# Fewer compared lines are a mistake of this script.
+# With fewer compared lines, this script must be wrong.
 ENOUGH = 30
+# Logs of three generations of PX4.
+LOGS = ("sample_logging_tagged_and_default_params.ulg", "sample_log_small.ulg", "pyulog__sample_2016_original.ulg")
 
 
 def degrees(field):
@@ -47,7 +49,7 @@ GPS, SENSORS, BATTERY, STICKS = "vehicle_gps_position", "sensor_combined", "batt
 
 
 def lines(log):
-    """Title, line -> topic, instance, function: Flight Review's choice for this log."""
+    """Returns (title, line) -> (topic, instance, function) as Flight Review chooses them for this log."""
     names = {data.name for data in log.data_list}
     fields = {data.name: data.data for data in log.data_list if data.multi_id == 0}
     found = {}
@@ -108,7 +110,7 @@ def lines(log):
 
 
 def drawn(binary, log):
-    """The start in microseconds, and (title, line) -> (seconds, values) of a report."""
+    """Returns the start of a report in microseconds, and (title, line) -> (seconds, values)."""
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
         done = subprocess.run([binary, "report", "-q", log, "-o", page], capture_output=True, check=False, timeout=120)
@@ -127,7 +129,7 @@ def drawn(binary, log):
 
 
 def compare(where, title, start, ours, times, theirs):
-    """Differences between the points that are drawn and Flight Review's samples."""
+    """Returns differences between drawn points and Flight Review's samples."""
     seconds, values = ours
     micros = start + np.round(seconds * 1e6).astype(np.int64)
     theirs = theirs.astype(np.float64)
@@ -137,7 +139,7 @@ def compare(where, title, start, ours, times, theirs):
     close = lambda a, b: np.isclose(a, b, RELATIVE, tolerance, equal_nan=True)
     wrong = []
     for at, value in zip(micros, values):
-        # A rounded start may be a microsecond off.
+        # The start is rounded to a microsecond.
         low, high = np.searchsorted(times, at - 1), np.searchsorted(times, at + 1, "right")
         if not np.isnan(value) and not close(theirs[low:high], value).any():
             wrong.append(f"{where}: {value} at {at} us; Flight Review has {theirs[low:high]}")
@@ -153,7 +155,7 @@ def main(binary, logs):
     wrong, compared = [], 0
     for log in logs:
         start, ours = drawn(binary, log)
-        theirs = ULog(log)
+        theirs = ULog(str(log))
         PX4ULog(theirs).add_roll_pitch_yaw()
         points, of_log = 0, 0
         expected = lines(theirs)
@@ -168,7 +170,7 @@ def main(binary, logs):
             wrong += compare(f"{log} {key}", key[0], start, line, data[0].data["timestamp"], function(data[0].data))
             of_log += 1
             points += len(line[0])
-        # What Flight Review draws and we do not; records far outside of the flight are left out.
+        # Lines that only Flight Review draws. Records far outside of the flight do not count.
         last = start + max(seconds.max() for seconds, _ in ours.values() if len(seconds)) * 1e6
         for key, (topic, instance, function) in expected.items():
             data = [data for data in theirs.data_list if data.name == topic and data.multi_id == instance]
@@ -190,4 +192,4 @@ def main(binary, logs):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], [Path(sys.argv[2], "ulog", log) for log in LOGS])

@@ -1,18 +1,18 @@
-"""Runs every command over every shape of hostile log, and holds time and memory to ratios.
+"""Measures every command on every kind of hostile log, and compares time and memory with limits.
 
 usage: hostile.py ROVELOG SIZE [--quick] [--only TEXT] [--rows]
 
-Each log is made in two sizes, SIZE and a quarter of it, in a temporary folder. For each run of ROVELOG:
+Each log is written in two sizes, SIZE and a quarter of it, to a temporary folder. The limits of a run are ratios to
+measurements on the same machine:
 
-- the processor time is at most so many times that of `cat` over as many bytes as were read and written, measured
-  now on this machine, plus what `info` of a tiny log takes;
-- the memory is at most a multiple of these bytes, plus that of `info` of a tiny log;
-- from the quarter to the whole, time and memory grow by four, with some tolerance.
+- The processor time is at most TIME times that of `cat` per byte read and written, plus twice that of `info` of a tiny log.
+- The memory is at most MEMORY times the bytes read, plus that of `info` of a tiny log.
+- From the small to the large log, time and memory grow by at most four times GROWTH.
 
-A command may refuse a log (exit code 1 or 2), which takes nothing: each has to read one of the shapes to its end.
+A command may refuse a log (exit code 1 or 2), which costs nothing. So it must read at least one kind of log to its end.
 
-Prints a table of the slowest and the largest for each format, as Markdown, and fails where one of them does not hold.
---quick takes fewer commands and the tolerance that a build with debug assertions needs.
+Prints a Markdown table with the worst time and memory of each command. Fails if a run exceeds a limit without a reason in
+KNOWN. --quick runs fewer commands, with the tolerance of a build with debug assertions.
 """
 
 import argparse
@@ -29,47 +29,48 @@ import hostile_shapes
 
 SHAPES = {**hostile_shapes.SHAPES, "rosbag": {**hostile_shapes.SHAPES["rosbag"], **hostile_bag2.SHAPES}}
 
-# Processor time per byte read or written, as a multiple of that of `cat`: on a quiet machine 20 MB take about 2 s.
+# Processor time per byte, as a multiple of that of `cat`. On a quiet machine 20 MB take about 2 s.
 TIME = 300
-# Bytes of memory for each byte read: 20 MB may take 300 MB.
+# Bytes of memory per byte read. 20 MB may take 300 MB.
 MEMORY = 14
-# How much more than four times a run over four times as many bytes may take; below FLOOR starts nothing is told.
+# Tolerance for the growth of time and memory. Runs shorter than FLOOR / 4 starts of `rovelog` count as that long.
 GROWTH, GROWTH_QUICK = 1.6, 2.2
 FLOOR = 40
-# Bytes of memory that are not told: what this script has of its own hides them.
+# Smaller memory in bytes cannot be measured, because the memory of this script hides it.
 UNSEEN = 16 << 20
-# Tables that a log can fill have up to 65 536 entries, topics or channels, which a small log reaches as well.
+# Memory in bytes that any run may use: small logs can also have 65 536 topics or channels.
 TABLES = 150 << 20
-# A build with debug assertions takes so many times as long.
+# A build with debug assertions takes this many times as long.
 UNOPTIMIZED = 12
-# A run that takes so many times what it may is ended.
+# A run is killed at this many times its limit.
 PATIENCE = 4
 
-# What is beyond a limit and stays so for now: shape, command, and why.
+# Runs that exceed a limit: shape and command -> reason.
 CHANNELS = "131 070 channels, each with its names and columns"
 FIELDS = "8192 columns with their buffers"
-ALIKE = "rows whose times come again and again are sorted in windows of 8 MiB; a small log is one window"
+ALIKE = "rows with repeated times are sorted in windows of 8 MiB, and a small log is one window"
 SCHEMAS = "60 000 topics, each with a schema and a channel"
 SIGNALS = "10 000 lines, each with its values"
 CONNECTIONS = "65 536 connections, each with its publisher, definition and columns"
-CHUNKS = "more than 200 000 chunks, each told with its state and what it lost"
-BZ2 = "bz2 sorts a million short messages that are alike: three times as long as the original program takes"
+CHUNKS = "more than 200 000 chunks, each reported with its state and losses"
+BZ2 = "bz2 sorts a million similar short messages, which takes three times as long as in the original program"
 KNOWN = {
-    ("parameters.ulg", "params"): "870 000 parameters, each held with its defaults and changes",
+    ("parameters.ulg", "params"): "870 000 parameters, each kept with its defaults and changes",
     ("parameters.ulg", "params changed"): "the same",
     ("parameters.ulg", "diff"): "the same, of two logs",
-    ("formats.ulg", "merge"): "600 000 formats, held by both logs, by what merges them and by the writer",
-    ("changes.ulg", "export mcap"): "800 000 changes of a parameter, held to be written between the records",
-    ("infos.ulg", "export mcap"): "infos, held to be written in front of the records",
+    ("formats.ulg", "merge"): "600 000 formats, kept by both logs, by the merge and by the writer",
+    ("changes.ulg", "export mcap"): "800 000 changes of a parameter, kept to be written between the records",
+    ("infos.ulg", "export mcap"): "infos, kept to be written before the records",
     ("types.ulg", "export mcap"): SCHEMAS,
     ("undefined-topics.bag", "export mcap"): SCHEMAS,
     ("undefined-topics.bag", "export ros2"): SCHEMAS,
     ("wide.ulg", "export parquet"): FIELDS,
     ("wide.bag", "export parquet"): FIELDS,
     ("sources.vel", "stats"): "460 000 fields, each with its sums",
+    ("amplified.ulg", "stats"): "up to a million fields, each with its sums; more are refused",
     ("sources.vel", "extract"): "a file for each of more than 400 000 images",
-    ("dropouts.ulg", "split"): "dropouts without a row have one time: the search for a cut passes over all of them each time",
-    ("empty-unknown.ulg", "split"): "the same, of messages of unknown kinds",
+    ("dropouts.ulg", "split"): "dropouts without a row have one time, so each search for a cut scans all of them",
+    ("empty-unknown.ulg", "split"): "the same, with messages of unknown types",
     **{("v2-connections.bag", name): CONNECTIONS for name in ("stats", "check", "check json", "export bag2", "export bz2")},
     **{(f"v2-{shape}.bag", f"export {kind}"): SCHEMAS for shape in ("connections", "undefined-connections") for kind in ("mcap", "ros2")},
     **{(f"v2-{shape}-chunks.bag", "recover"): CHUNKS for shape in ("empty", "huge")},
@@ -118,15 +119,15 @@ COMMON = {
     "report": ["report", "LOG", "-o", "OUT/out.html"],
 }
 
-# A file for each of 60 000 topics is what was asked for: tables are made of topics with short names.
+# One file per topic for 60 000 topics is requested output, so only topics with short names are exported.
 FEW = "[^0-9]{0,8}[0-9]{0,2}|t/[0-9]{1,2}|Laser.*|Velodyne.*"
 
-# Logs of which nothing says that they are of one clock.
+# Formats whose logs have no common clock.
 MERGE_BOOT = {"merge": [*COMMON["merge"], "--time-base", "boot"]}
 
 
 def common(*absent):
-    """The commands of every format, without those that do not apply."""
+    """Returns the commands of every format except some."""
     return {name: command for name, command in COMMON.items() if name not in absent}
 
 
@@ -175,7 +176,7 @@ QUICK = ["info", "cat", "stats", "merge", "export mcap", "report"]
 
 
 def write(path, make, size):
-    """Makes a log in a process of its own: what this one holds would be counted to all that it starts."""
+    """Writes a log in a process of its own, because the peak memory of this one counts for all processes that it forks."""
     pid = os.fork()
     if pid == 0:
         path.write_bytes(make(size))
@@ -184,7 +185,7 @@ def write(path, make, size):
 
 
 def bytes_in(folder):
-    """Bytes and number of the files in a folder."""
+    """Returns the size in bytes and the number of the files in a folder."""
     size, count = 0, 0
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -194,9 +195,9 @@ def bytes_in(folder):
 
 
 def measured(command, folder, read, limit, stdin=None):
-    """Runs a command to its end, or to so many seconds of processor time."""
+    """Runs a command, for at most `limit` seconds of processor time."""
     seconds = int(limit) + 1
-    # Not by vfork: a program that is started so is told to be as large as this one has ever been.
+    # Not vfork: the peak memory of a process that vfork creates includes that of this one.
     pid = os.fork()
     if pid == 0:
         try:
@@ -218,7 +219,7 @@ def measured(command, folder, read, limit, stdin=None):
 
 
 class Machine:
-    """What this machine takes for what everything needs."""
+    """Costs on this machine: the start of `rovelog`, and a byte of `cat`."""
 
     def __init__(self, rovelog, folder):
         tiny = folder / "tiny.vel"
@@ -236,7 +237,7 @@ class Machine:
 
 
 def run(rovelog, command, log, size, folder, limit):
-    """One run in a folder of its own, over a log of so many bytes, unpacked."""
+    """Runs a command in a folder of its own, over a log that has `size` bytes when it is decompressed."""
     work = folder / "work"
     work.mkdir()
     types = folder / "types"
@@ -261,7 +262,7 @@ def main():
     rovelog = str(pathlib.Path(options.rovelog).resolve())
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         rows = matrix(rovelog, pathlib.Path(folder), options)
-    return told(rows, options)
+    return report(rows, options)
 
 
 def matrix(rovelog, folder, options):
@@ -290,7 +291,7 @@ def matrix(rovelog, folder, options):
 
 
 def best(measure):
-    """The best of up to three measurements: a busy machine makes one of them longer."""
+    """Returns the best of up to three measurements, because a busy machine can slow one down."""
     found = measure()
     for _ in range(2):
         if holds(found):
@@ -300,7 +301,7 @@ def best(measure):
 
 
 def row(machine, factor, rovelog, names, command, logs, folder):
-    """Both runs of a command, and how they compare with what they may take."""
+    """Runs a command on both logs, and compares the runs with the limits."""
 
     def may(found):
         return factor * (2 * machine.start + TIME * machine.byte * (found.read + found.written))
@@ -328,9 +329,9 @@ def holds(row):
     return 0 <= row.large.code <= 3 and (known or max(row.time, row.memory, row.growth) <= 1)
 
 
-def told(rows, options):
-    """The table: for each format and command the worst shape by time and by memory."""
-    print("| format | command | longest | of what it may | largest | of what it may |\n|---|---|---|---|---|---|")
+def report(rows, options):
+    """Prints the table, which has the worst shape by time and by memory for each command. Returns the exit code."""
+    print("| format | command | longest | of its limit | largest | of its limit |\n|---|---|---|---|---|---|")
     for key in sorted({(row.format, row.command) for row in rows}):
         of = [row for row in rows if (row.format, row.command) == key]
         time, memory = max(of, key=lambda row: row.time), max(of, key=lambda row: row.memory)
@@ -338,11 +339,14 @@ def told(rows, options):
             f"| {key[0]} | {key[1]} | {time.large.seconds:.2f} s ({time.shape}) | {time.time:.2f} "
             f"| {memory.large.memory / 1e6:.0f} MB ({memory.shape}) | {memory.memory:.2f} |"
         )
-    for row in rows:
-        if (row.shape, row.command) in KNOWN and max(row.time, row.memory, row.growth) > 1:
-            print(f"\nknown: {shown(row).strip()}: {KNOWN[row.shape, row.command]}")
+    known = [row for row in rows if (row.shape, row.command) in KNOWN and max(row.time, row.memory, row.growth) > 1]
+    if known:
+        print("\n| above a limit | command | of its time | of its memory | of its growth | reason |\n|---|---|---|---|---|---|")
+    for row in known:
+        ratios = f"{row.time:.2f} | {row.memory:.2f} | {row.growth:.2f}"
+        print(f"| {row.shape} | {row.command} | {ratios} | {KNOWN[row.shape, row.command]} |")
     broken = [row for row in rows if not holds(row)]
-    print(f"\n{len(rows)} runs in two sizes, {len(broken)} beyond what they may take")
+    print(f"\n{len(rows)} runs in two sizes, {len(broken)} above a limit without a reason")
     for row in broken:
         print(shown(row))
     refused = [] if options.only else unread(rows)
@@ -352,7 +356,7 @@ def told(rows, options):
 
 
 def unread(rows):
-    """The commands that refuse every log of a format: their time says nothing."""
+    """Returns the commands that refuse every log of a format, so that nothing was measured."""
     read = {(row.format, row.command) for row in rows if row.large.code in (0, 3)}
     return sorted({(row.format, row.command) for row in rows} - read)
 

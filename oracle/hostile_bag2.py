@@ -1,4 +1,4 @@
-"""Shapes of hostile bags of V2.0, as in hostile_shapes: chunks, connections and the index."""
+"""Hostile V2.0 bags, as in hostile_shapes: chunks, connections and the index."""
 
 import bz2
 import random
@@ -16,7 +16,7 @@ def u32(value):
 
 
 def time(k):
-    """A time on the clock of the bag: milliseconds after the start."""
+    """Returns the time that is some milliseconds after the start of the bag."""
     return struct.pack("<II", START + k // 1000, k % 1000 * 1_000_000)
 
 
@@ -55,7 +55,7 @@ def head(index_pos=0, connections=0, chunks=0):
 
 
 def bag(chunks, connections):
-    """A bag with an index: chunks with what follows them (records, index data), and chunk infos made of `counts`."""
+    """Returns a bag with an index: chunks, each with its index data, and chunk infos with `counts`."""
     size, infos, parts = len(head()), [], []
     for data, behind, counts in chunks:
         infos.append(chunk_info(size, counts))
@@ -65,7 +65,7 @@ def bag(chunks, connections):
 
 
 def filled_chunk(size, record, first=b""):
-    """Data of a chunk of about a size, and the places of its records: `record(k)` for k = 0, 1 and so on."""
+    """Returns data of a chunk of about `size`, and the offsets of its records `record(0)`, `record(1)` and so on."""
     pieces, places, total = [first], [], len(first)
     while total < size:
         piece = record(len(places))
@@ -76,7 +76,7 @@ def filled_chunk(size, record, first=b""):
 
 
 def chunks_of(size, per, record, entries=True, change=lambda data, places: data, number=0):
-    """A bag of chunks of `per` bytes; `change` damages the data of one after its index data were made."""
+    """Returns a bag with chunks of `per` bytes. `change` damages the data of a chunk, but not its index data."""
     made, k, made_size = [], 0, 0
     while made_size < size:
         begin = k
@@ -93,7 +93,7 @@ def sound(size):
 
 
 def broken(data, places, step=1):
-    """Every `step`-th message has a length that its header does not have."""
+    """Gives every `step`-th message a header length that is wrong."""
     data = bytearray(data)
     for place in places[::step]:
         data[place : place + 4] = b"\xff\xff\xff\x7f"
@@ -101,7 +101,7 @@ def broken(data, places, step=1):
 
 
 def displaced(data, places):
-    """Before every sixteenth message a byte is missing."""
+    """Removes a byte before every sixteenth message."""
     kept, before = [], 0
     for place in places[16::16]:
         kept.append(data[before : place - 1])
@@ -110,7 +110,7 @@ def displaced(data, places):
 
 
 def led_astray(size, named_last=True):
-    """Messages that the index leaves out follow a damaged one; the last is one that it names, somewhere else."""
+    """Puts messages that are missing in the index after a damaged one. The index has the last one at another offset."""
     data, places = filled_chunk(size, lambda k: message(1, k), connection(0) + connection(1))
     last = message(0, 0) if named_last else b""
     named = index(0, [time(0) + u32(place) for place in range(1, 200)])
@@ -118,7 +118,7 @@ def led_astray(size, named_last=True):
 
 
 def conflicts(size):
-    """A connection number that is declared as two connections in turn."""
+    """Declares a connection number as two connections in turn."""
     pair = connection(0, "/a") + message(0, 0) + connection(0, "/b") + message(0, 1)
     data = filled(b"", pair, size)
     return bag([(chunk(data), b"", [(0, 2)])], [connection(0, "/a")])
@@ -130,7 +130,7 @@ def connections(size):
 
 
 def infos(size):
-    """Endless chunk infos of one chunk."""
+    """Repeats the chunk info of one chunk."""
     data, places = filled_chunk(4096, lambda k: message(0, k), connection(0))
     first = chunk(data) + index(0, [time(n) + u32(place) for n, place in enumerate(places)])
     start = head(len(head()) + len(first), 1, 1) + first + connection(0)
@@ -138,28 +138,28 @@ def infos(size):
 
 
 def counts(size):
-    """A chunk info that counts messages of endless connections."""
+    """Writes a chunk info with message counts of endless connections."""
     data, places = filled_chunk(4096, lambda k: message(0, k), connection(0))
     named = index(0, [time(n) + u32(place) for n, place in enumerate(places)])
     return bag([(chunk(data), named, [(k, 1) for k in range(size // 8)])], [connection(0)])
 
 
 def entries(size, place):
-    """Index data with endless entries behind a chunk with few messages, the first of them damaged."""
+    """Writes index data with endless entries after a chunk with few messages, the first of which is damaged."""
     data, places = filled_chunk(4096, lambda k: message(0, k), connection(0))
     named = index(0, [time(n) + u32(place(n)) for n in range(size // 12)])
     return bag([(chunk(broken(data, places, 4)), named, [(0, len(places))])], [connection(0)])
 
 
 def bombs(size):
-    """Eight chunks that are zeros, compressed."""
+    """Writes eight compressed chunks of zeros."""
     data = bz2.compress(connection(0) + bytes(size // 8))
     piece = chunk(data, b"bz2", len(connection(0)) + size // 8)
     return bag([(piece, b"", [(0, 1)])] * 8, [connection(0)])
 
 
 def nested(size):
-    """Bags in the messages of a bag, none of which has a whole record behind it."""
+    """Writes a bag whose messages contain bags, none of which is followed by a complete record."""
     inner = sound(3000)
     return chunks_of(size, CHUNK, lambda k: message(0, k, u32(len(inner)) + inner), change=lambda data, places: broken(data, places, 2))
 

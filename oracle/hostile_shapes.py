@@ -1,7 +1,7 @@
-"""Shapes of hostile logs: well-formed enough to be opened, and made to cost time or memory.
+"""Hostile logs: well-formed enough to be opened, and made to cost time or memory.
 
-Each function takes a size in bytes and gives a log of about that size. The same size gives the same bytes.
-SHAPES has them by format and name; a name ends with the extension of the file.
+Each function returns a log of about the given size in bytes, always with the same bytes. SHAPES lists them by format and
+name. A name ends with the file extension.
 """
 
 import bz2
@@ -12,12 +12,12 @@ import struct
 
 
 def filled(head, piece, size):
-    """`head`, then `piece` again and again up to `size`."""
+    """Repeats `piece` after `head`, up to `size`."""
     return head + piece * max(1, (size - len(head)) // max(1, len(piece)))
 
 
 def counted(head, piece, size):
-    """`head`, then `piece(0)`, `piece(1)` and so on up to `size`."""
+    """Appends `piece(0)`, `piece(1)` and so on to `head`, up to `size`."""
     pieces, total = [head], len(head)
     for number in itertools.count():
         if total >= size:
@@ -27,7 +27,7 @@ def counted(head, piece, size):
 
 
 def tails(intact):
-    """Shapes that every format has, made from a function for an intact log of a size."""
+    """Returns the shapes that every format has. `sound` returns an intact log of a size."""
 
     def start(size):
         return intact(min(size // 8, 8192))
@@ -89,14 +89,14 @@ def u_sound(size):
 
 
 def u_topics(size):
-    """As many topics as there are numbers, and three records of each."""
+    """Writes as many topics as there are message ids, with three records each."""
     count = min(65_000, size // 80)
     topics = [u_add(number, "t", number & 255) for number in range(count)]
     return counted(U_HEAD + U_TYPE + b"".join(topics), lambda k: u_row(k % count, 2000 + k), size)
 
 
 def u_types(size):
-    """As many types as fit with a topic and records of each."""
+    """Writes as many types as fit, with a topic and records of each."""
     count = min(60_000, size // 150)
     types = (u_format(f"t{number}:uint64_t timestamp;float x{number};") for number in range(count))
     topics = (u_add(number, f"t{number}") for number in range(count))
@@ -105,7 +105,7 @@ def u_types(size):
 
 
 def u_nested(size):
-    """Types in types, thirty levels, each twice in the next; again and again with other names."""
+    """Writes types nested thirty levels deep, each twice in the next one, repeatedly with other names."""
 
     def tower(k):
         floors = [u_format(f"a{k}_0:float x;")]
@@ -116,10 +116,20 @@ def u_nested(size):
 
 
 def u_wide(size):
-    """A type of many fields, and rows of it."""
+    """Writes a type with many fields, and rows of it."""
     fields = "".join(f"uint8_t f{i};" for i in range(4500))
     head = U_HEAD + u_format("t:uint64_t timestamp;" + fields) + u_add(0, "t")
     return counted(head, lambda k: u_row(0, 2000 + k, bytes(4500)), size)
+
+
+def u_amplified(size):
+    """Writes a type of 61 440 fields by four nested types, and a topic for each of its rows."""
+    fields = "".join(f"uint8_t f{i:x};" for i in range(3840))
+    types = b"".join(u_format(f"n{number}:{fields}") for number in range(4))
+    types += u_format("q:uint64_t timestamp;" + "".join(f"n{i % 4} a{i};" for i in range(16)))
+    count = max(1, size // 61_460)
+    topics = [u_add(number, "q", number & 255) for number in range(count)]
+    return counted(U_HEAD + types + b"".join(topics), lambda k: u_row(k % count, 2000 + k, bytes(61_440)), size)
 
 
 def u_random_times(size):
@@ -128,7 +138,7 @@ def u_random_times(size):
 
 
 def u_positions(size):
-    """Positions, and what went between the receiver and the autopilot."""
+    """Writes positions, and the traffic between the receiver and the autopilot."""
     head = U_HEAD + u_format("vehicle_gps_position:uint64_t timestamp;int32_t lat;int32_t lon;int32_t alt;uint8_t fix_type;")
     head += u_format("gps_dump:uint64_t timestamp;uint8_t instance;uint8_t len;uint8_t[79] data;")
     head += u_add(0, "vehicle_gps_position") + u_add(1, "gps_dump")
@@ -156,6 +166,7 @@ ULOG = {
     ),
     "nested": u_nested,
     "wide": u_wide,
+    "amplified": u_amplified,
     "rows-of-nothing": lambda size: counted(U_START + u_add(1, "gone"), lambda k: u_row(k % 50 != 0, k), size),
     "infos": lambda size: counted(U_START, lambda k: u_msg("I", u_info(f"char[4] k{k}", b"abcd")), size),
     "parameters": lambda size: counted(U_START, lambda k: u_msg("P", u_info(f"float P{k}", bytes(4))), size),
@@ -215,7 +226,7 @@ def b_topics(size):
 
 
 def b_nested(size):
-    """Types of a message that hold each other twice, thirty levels."""
+    """Writes a message whose types contain each other twice, thirty levels deep."""
 
     def kind(k):
         separator = "\n" + "=" * 80 + "\n"
@@ -234,7 +245,7 @@ def b_wide(size):
 
 
 def b_array(size):
-    """Messages that say they have 2^32 - 1 empty elements."""
+    """Writes messages that declare 2^32 - 1 empty elements."""
     kind = ("p/Many", b"0" * 32, b"Empty[] x\n" + b"=" * 80 + b"\nMSG: p/Empty\n")
     head = B_HEAD + b_define("/many", kind)
     return counted(head, lambda k: b_message("/many", k, b"\xff\xff\xff\xff", kind), size)
@@ -246,7 +257,7 @@ def b_index(entries):
 
 
 def b_indices(size):
-    """An index of which no entry leads anywhere."""
+    """Writes an index in which no offset is that of a message."""
     start = b_sound(min(size // 8, 4096))
     head = start.replace(bytes(8), struct.pack("<Q", len(start)), 1)
     return head + b_index(struct.pack("<IIQ", 1_600_000_000, 0, 5) * (size // 16))
@@ -322,12 +333,12 @@ def v_sound(size):
 
 
 def v_own_types(size):
-    """A declaration of one type with many fields, 1 MiB at most."""
+    """Returns a declaration of one type with many fields, at most 1 MiB."""
     return counted(b"message OwnM 7\n", lambda k: b"  int f%d\n" % k, min(size // 20, 1 << 20))
 
 
 def v_own(size):
-    """Messages of that type, all too short."""
+    """Writes messages of that type which are all too short."""
     own = sum(letter * weight for weight, letter in enumerate(b"OwnM", 119))
     return counted(V_HEAD, lambda k: v_message(own, float(k), bytes(400), 7), size)
 
@@ -382,7 +393,7 @@ def r_stamp(k, period=1_000_000_000):
 
 
 def r_log(size, block_rows=1000, binary=("D1", "I1L_valid"), analog=("V1", "I1L", "I1H"), row=None, stamp=r_stamp, declared=None):
-    """A recording of whole blocks; `row` gives the bytes of a row by its number."""
+    """Writes a recording of complete blocks. `row` returns the bytes of a row by its number."""
     binary = [r_channel(name, 3) for name in binary]
     analog = [r_channel(name, 1 if name[0] == "V" else 2, 4, 1 if name == "I1L" else 0xFFFF) for name in analog]
     row_size = 4 * ((len(binary) + 31) // 32) + 4 * len(analog)
@@ -394,7 +405,7 @@ def r_log(size, block_rows=1000, binary=("D1", "I1L_valid"), analog=("V1", "I1L"
 
 
 def r_channels(size):
-    """As many channels as a header can count, and a few rows."""
+    """Writes as many channels as a header can count, and a few rows."""
     binary = [r_channel(f"D{i}", 3) for i in range(min(65_535, size // 100))]
     analog = [r_channel(f"V{i}", 1) for i in range(min(65_535, size // 100))]
     row = bytes(4 * ((len(binary) + 31) // 32) + 4 * len(analog))

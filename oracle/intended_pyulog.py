@@ -1,28 +1,28 @@
-"""Where pyulog and rovelog are meant to differ: log -> difference, word by word -> rule.
+"""Intended differences between pyulog and rovelog: log -> text of the difference -> rule.
 
 The rules are those of docs/formats/ulog.md.
 """
 
 REASONS = {
-    "D4": "an unknown message is passed over; pyulog seeks before the beginning of the file",
-    "D6": "a format may be defined in the data section",
-    "D7": "a field name twice is `x` and `x#2`; pyulog refuses the topic",
-    "D8": "a format that changes holds for later subscriptions; pyulog has the first only",
-    "D9": "a row is full or trimmed of its trailing padding; pyulog drops the full ones",
-    "D10": "padding is nowhere, also inside a row and in nested types; pyulog trims it at the end only",
-    "D12": "`[0]` has no data; pyulog takes it for one value and drops the rows as too short",
-    "D14": "a time that does not fit nanoseconds in 64 bits is no time, so the log does not end there",
-    "D15": "rows without a timestamp are rows; pyulog stops at the first",
-    "D16": "narrow timestamps are times; pyulog stops there, or takes eight bytes for one",
-    "D18": "a subscription repeated is one series; pyulog forgets the rows before it",
-    "D19": "an id that is used again begins a new series; pyulog forgets the one before",
-    "D24": "defaults are shown whether or not the compatibility flag announces them",
-    "D25": "bytes that are not UTF-8 are replaced, not dropped; a level as a number is that level",
-    "D28": "subscriptions hold across an appended offset; pyulog drops the rows behind it",
-    "D30": "damage: more rows, and none of pyulog's is missing",
-    "D35": "everything behind the first space of a key is its name; pyulog stops at the next space",
-    "stale": "a time far behind all others does not move the log time; pyulog times by it whatever comes after",
-    "start": "a header without a start time: the log starts at the median of its topics' first times",
+    "D4": "rovelog skips an unknown message; pyulog seeks before the start of the file",
+    "D6": "rovelog accepts a format in the data section",
+    "D7": "a repeated field name becomes `x#2`; pyulog refuses the topic",
+    "D8": "a changed format applies to later subscriptions; pyulog uses the first one only",
+    "D9": "a row may have its trailing padding or not; pyulog drops rows that have it",
+    "D10": "rovelog omits all padding, also within a row and in nested types; pyulog omits it only at the end",
+    "D12": "`[0]` has no data; pyulog reads one value and drops the rows as too short",
+    "D14": "a time above 64 bits of nanoseconds is ignored, so the log does not end there",
+    "D15": "rovelog reads rows without a timestamp; pyulog stops at the first one",
+    "D16": "rovelog reads narrow timestamps; pyulog stops there, or reads eight bytes as one",
+    "D18": "a repeated subscription continues its series; pyulog drops the rows before it",
+    "D19": "a reused id starts a new series; pyulog drops the series before",
+    "D24": "rovelog shows defaults whether or not the compatibility flag announces them",
+    "D25": "rovelog replaces bytes that are not UTF-8, pyulog drops them; a numeric level is that level",
+    "D28": "subscriptions also apply after an appended offset; pyulog drops the rows after it",
+    "D30": "in a damaged log rovelog has more rows, and all of pyulog's",
+    "D35": "the name of a key is everything after the first space; pyulog stops at the next space",
+    "stale": "a time far before all others does not move the log time; pyulog assigns it to everything after it",
+    "start": "without a start time in the header, the log starts at the median of the first times of its topics",
 }
 
 INTENDED = {

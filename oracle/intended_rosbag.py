@@ -1,30 +1,30 @@
-"""Where the reference readers of ROS bags say something else than rovelog, and why.
+"""Intended differences between the readers of ROS and rovelog.
 
-An entry of INTENDED is what they say, of which bags (ANY: of those where they say it), and the key of the reason.
+An entry of INTENDED has the message of a reader, the bags (ANY: any bag), and the key of the reason.
 """
 
 ANY = "any"
 
 REASONS = {
-    "no index": "they read nothing, or not all, without an index that is whole; we scan",
-    "wrong index": "they go where a wrong index points; we scan, and compare it",
-    "damage": "they stop, or never begin, where a record is damaged; we go on behind it",
-    "no definition": "they need a definition in front of the messages; we look for it elsewhere",
-    "not decoded": "their messages are empty where they cannot parse a definition, or its sum is another one; we give the bytes, or decode by the definition that stands in the bag",
-    "one definition": "they decode all messages of a topic by its first definition",
-    "short": "their strings and arrays may end before their length says; we refuse the message",
-    "normalised": "they carry nanoseconds of a second and more, and negative ones, into the seconds; we show both as they stand",
+    "no index": "they read nothing, or not everything, without a complete index; rovelog scans the bag",
+    "wrong index": "they follow a wrong index; rovelog scans the bag and compares the index",
+    "damage": "they stop at a damaged record, or do not start; rovelog continues after it",
+    "no definition": "they need a definition before the messages; rovelog looks for it elsewhere",
+    "not decoded": "their messages are empty if they cannot parse a definition or its sum differs; rovelog returns the bytes, or decodes with the definition in the bag",
+    "one definition": "they decode all messages of a topic with its first definition",
+    "short": "their strings and arrays may end before their declared length; rovelog refuses the message",
+    "normalised": "they convert negative nanoseconds, and nanoseconds of a second or more, to seconds; rovelog shows both as stored",
     "sum": "librosbag refuses the sum `*`, which the recorder wrote for topics of any type",
     "zero": "librosbag refuses the time 0",
-    "order": "librosbag asks for a definition in front of the earliest message, the recorder wrote it in front of the first; an intact bag is copied as it is",
-    "names": "Python reads no bag with topics of such names, with whatever index",
-    "header": "they take the first record for the bag header",
-    "text mode": "a copy in which line ends were changed; we undo it",
+    "order": "librosbag needs a definition before the earliest message, but the recorder wrote it before the first one; recovery copies an intact bag as it is",
+    "names": "Python cannot read bags with such topic names, whatever their index",
+    "header": "they read the first record as the bag header",
+    "text mode": "a copy in which line ends were changed; rovelog reverts the change",
     "empty": "they fail on a bag without records",
-    "index only": "V2.0: they read what the index names, by its numbers and connections, and of several bags the first",
-    "frames": "roslz4 reads one frame of independent blocks with a content checksum of a right size; an intact bag is copied as it is, `bag reindex` writes frames that it reads",
-    "equal stamps": "they have no fixed order of messages with equal stamps; ours is that of the file",
-    "streams": "librosbag reads one bzip2 stream of the size that the header says; an intact bag is copied as it is, `bag reindex` writes one stream",
+    "index only": "of a V2.0 bag, they read what the index lists, with its numbers and connections, and of several bags the first one",
+    "frames": "roslz4 reads one frame of independent blocks with a content checksum and the right size; recovery copies an intact bag as it is, and `bag reindex` writes frames that roslz4 reads",
+    "equal stamps": "they have no fixed order of messages with equal timestamps; rovelog keeps the file order",
+    "streams": "librosbag reads one bzip2 stream of the size in the header; recovery copies an intact bag as it is, and `bag reindex` writes one stream",
     "encrypted": "they need the key",
 }
 

@@ -1,17 +1,18 @@
-"""The tests of other packages that do not pass, with the reason, by the beginnings of their names."""
+"""Tests of other packages that do not pass, with the reason."""
 
-# Without what the tests need, neither the original nor the drop-in passes.
+# Tests that fail with the original too: start of the error -> reason.
 ABSENT = {
     "pyulog": {
         "FileNotFoundError": "needs `sample_appended.ulg`, which is not in the source package",
     },
 }
 
+# Tests that pass with the original only: name -> reason.
 INTENDED = {
     "pyulog": {},
     "rocketlogger": {
         "test_data.TestHeaderOnlyImport.test_invalid_header_data_sample_count": (
-            "expects the warning that an incomplete last block is skipped; it is read here"
+            "expects a warning that an incomplete last block is skipped, but the drop-in reads it"
         ),
     },
     "rosbag": {},

@@ -3,9 +3,9 @@
 usage: px4_fields.py PX4_MSGS > crates/ulog-format/src/px4/fields.txt
 
 PX4_MSGS is a clone of https://github.com/PX4/px4_msgs, the message definitions of the releases of
-PX4-Autopilot (BSD-3-Clause, Copyright (c) PX4 Development Team). Only facts are taken: which unit
-the comment of a field states, and which constants of the message are the values of a field. What
-the comments leave open is in `CURATED`, with what the release notes and the code of PX4 say.
+PX4-Autopilot (BSD-3-Clause, Copyright (c) PX4 Development Team). Only facts are used: the unit that
+the comment of a field states, and the constants of the message that are the values of a field.
+`CURATED` has units from the release notes and the code of PX4.
 """
 
 import collections
@@ -26,7 +26,7 @@ RELEASES = [
     ("1.18", "release/1.18"),
 ]
 
-# As the comments write a unit, in lower case; then as it is shown.
+# Unit in comments, in lower case -> unit as it is shown.
 UNITS = {
     "m": "m metre metres meter meters",
     "m/s": "m/s meters/sec metres/sec meter/s metres/s meters/s m/sec meters/second",
@@ -72,7 +72,7 @@ UNITS = {
 }
 SPELT = {word: unit for unit, words in UNITS.items() for word in words.split()}
 
-# What no comment says: (pattern of topics, pattern of fields) -> unit.
+# Units that no comment states: (pattern of topics, pattern of fields) -> unit.
 CURATED = [
     ("vehicle_angular_velocity.*", "xyz", "rad/s"),
     ("vehicle_angular_velocity.*", "xyz_derivative", "rad/s^2"),
@@ -99,7 +99,7 @@ CURATED = [
     ("vehicle_local_position.*", "yawspeed", "rad/s"),
     ("vehicle_attitude", "rollspeed|pitchspeed|yawspeed", "rad/s"),
     (".*", "timestamp.*", "us"),
-    # By the ending of the name.
+    # Units by the end of the field name.
     (".*", ".*_(rad_s|rads)", "rad/s"),
     (".*", ".*_m_s2", "m/s^2"),
     (".*", ".*_m_s", "m/s"),
@@ -108,10 +108,10 @@ CURATED = [
     (".*", ".*_(celcius|celsius)", "degC"),
 ]
 
-# A unit in the comment that is not one of the field in general.
+# Comments whose unit is not that of the field.
 WRONG = {("vehicle_command_ack", "result_param1")}
 
-# Fields of releases before the first one here.
+# Fields of releases before the first one in PX4_MSGS.
 OLDER = {
     "sensor_combined": {"magnetometer_ga": "G", "baro_alt_meter": "m", "baro_temp_celcius": "degC"},
     "vehicle_attitude": {"rollspeed": "rad/s", "pitchspeed": "rad/s", "yawspeed": "rad/s"},
@@ -123,7 +123,7 @@ OLDER = {
     "battery_status": {"capacity": "mAh"},
 }
 
-# Values that end an enumeration.
+# Constants that mark the end of an enumeration.
 ENDS = re.compile(r"(^|_)(MAX|COUNT|NUM|ENUM_END)$|^NUM_")
 UPPER = "NED ENU FRD RTL GPS GNSS VTOL RC EV IMU ESC ESCS EKF RTK UAVCAN CAN USB UART PWM LED MAVLINK ADSB DGPS 2D 3D I2C ADC"
 UPPER = set(UPPER.split())
@@ -139,7 +139,7 @@ def snake(name):
 
 
 def messages(folder, revision):
-    """Topic -> lines of its definition."""
+    """Returns topic -> lines of its definition."""
     found = {}
     for path in git(folder, "ls-tree", "--name-only", revision, "msg/").splitlines():
         if path.endswith(".msg"):
@@ -155,7 +155,7 @@ def unit_of(comment):
     for word in re.findall(r"\[([^\]@]+)\]", comment):
         if word.strip().lower() in SPELT:
             return SPELT[word.strip().lower()]
-    # A scaled integer has no unit of its own.
+    # A scaled integer does not have the unit of the comment.
     if re.search(r"\b1?e-?\d|\*|\b10\^|/ ?100|centi|milli[dm]|scaled|normali[sz]ed", comment, re.I):
         return None
     if re.search(r"cel[sc]ius", comment, re.I):
@@ -173,7 +173,7 @@ def spelt(name):
 
 
 def enumeration(names, prefix):
-    """Value -> name, of the constants that start with `prefix`."""
+    """Returns value -> name for the constants that start with `prefix`."""
     found = {}
     for name, value in names.items():
         rest = name[len(prefix) :]
@@ -185,7 +185,7 @@ def enumeration(names, prefix):
 
 
 def fields(text):
-    """Field -> (unit, {value: name})."""
+    """Returns field -> (unit, {value: name})."""
     found, constants, order = {}, {}, []
     for line in text.splitlines():
         code, _, comment = line.partition("#")
@@ -206,7 +206,7 @@ def fields(text):
             said = re.search(r"@enum ([A-Z0-9_ ]+)", comment) or re.search(r"\b([A-Z][A-Z0-9_]*_)(?:\*|XX)", comment)
             prefixes = [word.rstrip("_") + "_" for word in said[1].split()] if said else []
             prefixes.append(name.upper() + "_")
-            # Constants that follow the field at once, and start as they do.
+            # Constants right after the field that have a common prefix.
             place = order.index(("field", name))
             after = []
             for what, constant in order[place + 1 :]:
@@ -249,13 +249,13 @@ def main():
     for release, revision in RELEASES:
         for topic, text in messages(folder, revision).items():
             for field, (unit, values) in fields(text).items():
-                # The latest release that states a unit.
+                # The unit of the latest release that states one.
                 unit = (unit or curated(topic, field)) if (topic, field) not in WRONG else None
                 if unit and field != "timestamp":
                     units[topic][field] = unit
                 if values:
                     groups = names[topic, field]
-                    # Releases that do not contradict each other share their names.
+                    # Names of values, if no two releases contradict each other.
                     same = groups and all(values.get(v, n) == n for v, n in groups[-1][1].items())
                     if same:
                         groups[-1] = (release, {**groups[-1][1], **values})

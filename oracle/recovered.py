@@ -1,9 +1,10 @@
-"""Opens what was recovered of damaged logs with the readers of others.
+"""Opens recovered logs with another reader.
 
 usage: recovered.py FORMAT ROVELOG RECOVERED FOLDER...
 
-Each must open without complaint and have as many records of each topic as rovelog finds in it. Logs are left out that
-the reader refuses, or reads otherwise, undamaged: `cargo xtask oracle FORMAT` has these. FOLDERs have the undamaged logs.
+A recovered log must open without complaint and have as many records of each topic as rovelog finds in it. Logs that the
+reader refuses or reads differently even undamaged are left out (`cargo xtask oracle FORMAT` compares them). The FOLDERs
+have the undamaged logs. Prints a row of the table in docs/internals/reliability/recovered-logs.md.
 """
 
 import collections
@@ -21,7 +22,7 @@ import rovelog_cli
 
 
 def ulog(path):
-    """Rows by topic and instance, as pyulog has them."""
+    """Counts the rows of each topic and instance with pyulog."""
     import pyulog
 
     log = pyulog.ULog(str(path))
@@ -31,7 +32,7 @@ def ulog(path):
 
 
 def rld(path):
-    """Rows, as rocketlogger has them."""
+    """Counts the rows with rocketlogger."""
     from rocketlogger.data import RocketLoggerData
 
     with warnings.catch_warnings():
@@ -40,63 +41,63 @@ def rld(path):
 
 
 def rosbag(path):
-    """Messages by topic, as python3-rosbag has them."""
+    """Counts the messages of each topic with python3-rosbag."""
     import rosbag_python
 
     with rosbag_python.rosbag.Bag(str(path)) as bag:
         return dict(collections.Counter(topic for topic, *_ in bag.read_messages(raw=True)))
 
 
-# What a hostile log may cost a reader. One that has no more memory does not even take a signal, so
-# each reading is a process of its own, which is ended.
+# Limits for a reader. A process without memory does not handle signals, so each log is read in a process of its own,
+# which is killed.
 SECONDS = 60
 BYTES = 4 << 30
 
-# What is imported, once, and the reader, by format.
+# Module to import once, and reader, by format.
 READERS = {"ulog": ("pyulog", ulog), "rld": ("rocketlogger.data", rld), "rosbag": ("rosbag_python", rosbag)}
 
 
-# Words of a damage or of a verdict, and why a reader may say otherwise (rules of docs/formats/*.md).
+# Part of "log: damage: verdict" -> reason why the reader may differ (rules of docs/formats/*.md).
 INTENDED = [
-    ("a-range-repeated: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
-    ("another-log-spliced-in: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
-    ("another-log-spliced-in: ValueError: pyulog calls it corrupt", "pyulog knows one meaning of a format's name"),
-    ("a-range-repeated: ValueError: pyulog calls it corrupt", "pyulog calls types of messages that it does not know corrupt"),
-    ("up-to-3-pages-of-4-KiB-doubled: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
-    ("sectors-of-two-logs-interleaved: fewer", "pyulog forgets the rows of a topic that is subscribed again"),
-    ("sectors-of-two-logs-interleaved: ValueError: pyulog calls it corrupt", "pyulog takes no definition of the second log behind data, and no second one of a name"),
-    ("sectors-of-two-logs-interleaved--unknown-messages+signs.ulg: ", "pyulog calls types of messages that it does not know corrupt"),
-    ("copied-as-text-(CR-LF)--robologs__test.ulg: ", "pyulog calls types of messages that it does not know corrupt"),
-    ("KeyError: 'timestamp'", "pyulog takes no topic whose timestamp lost its name"),
-    ("RocketLoggerDataWarning: Skipping incomplete data block", "rocketlogger leaves out a last block that is short (D14)"),
-    ("first UnicodeDecodeError", "text that is no UTF-8 or ASCII: python3-rosbag (B17) and rocketlogger (D4) refuse the log"),
-    ("definition-broken.bag: 1-to-5-bits-flipped: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
-    ("definition-with-data.bag: 1-to-5-bits-flipped: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
-    ("real_empty_definition_2020.bag: 1-to-5-bits-flipped: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
-    ("robot.bag: 1-to-5-bits-flipped: SyntaxError: ", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
-    ("definition-header-of-roslib.bag: a-range-zeroed: ValueError: source code string cannot contain null bytes", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
-    ("connection-without-messages.bag: sectors-of-two-logs-interleaved: ValueError: source code string cannot contain null bytes", "text of a definition was damaged, which no checksum covers: python3-rosbag compiles it"),
-    ("real_two_publishers_2018.bag: 1-to-5-bits-flipped: MsgNotFound: ", "the name of a type in a definition was damaged, likewise"),
-    ("type_zoo.bag: 5-single-bytes-lost: MsgNotFound: ", "the name of a type in a definition was damaged, likewise"),
-    ("1-to-5-bits-flipped--extremes.rld", "a channel's unit was damaged to one of the other kind, which rocketlogger takes for another size of row"),
-    ("two-ranges-swapped--clock-step.rld", "channels were exchanged with others of another kind, likewise"),
-    ("a-range-zeroed--stamps-garbage.rld", "channels were zeroed: rocketlogger has no values of no bytes"),
-    ("KeyError: 'Undefined channel unit", "a unit that the damage made unknown (D3)"),
-    ("file magic mismatch 0x25524c42", "the first sector is that of a log of version 1, which rocketlogger does not open"),
-    ("comment length unaligned", "the length of the comment is that of the damaged header, and rocketlogger expects words of 4 bytes"),
+    ("a-range-repeated: fewer", "pyulog drops the rows of a topic that is subscribed again"),
+    ("another-log-spliced-in: fewer", "pyulog drops the rows of a topic that is subscribed again"),
+    ("another-log-spliced-in: ValueError: pyulog calls it corrupt", "pyulog reports a format that is defined twice as corruption"),
+    ("a-range-repeated: ValueError: pyulog calls it corrupt", "pyulog reports unknown message types as corruption"),
+    ("up-to-3-pages-of-4-KiB-doubled: fewer", "pyulog drops the rows of a topic that is subscribed again"),
+    ("sectors-of-two-logs-interleaved: fewer", "pyulog drops the rows of a topic that is subscribed again"),
+    ("sectors-of-two-logs-interleaved: ValueError: pyulog calls it corrupt", "pyulog accepts no definitions after data, and no second definition of a name"),
+    ("sectors-of-two-logs-interleaved--unknown-messages+signs.ulg: ", "pyulog reports unknown message types as corruption"),
+    ("copied-as-text-(CR-LF)--robologs__test.ulg: ", "pyulog reports unknown message types as corruption"),
+    ("KeyError: 'timestamp'", "pyulog needs a field called timestamp"),
+    ("RocketLoggerDataWarning: Skipping incomplete data block", "rocketlogger skips a short last block (D14)"),
+    ("first UnicodeDecodeError", "python3-rosbag (B17) and rocketlogger (D4) refuse text that is not UTF-8 or ASCII"),
+    ("definition-broken.bag: 1-to-5-bits-flipped: SyntaxError: ", "a damaged definition, which no checksum covers: python3-rosbag compiles it"),
+    ("definition-with-data.bag: 1-to-5-bits-flipped: SyntaxError: ", "a damaged definition, which no checksum covers: python3-rosbag compiles it"),
+    ("real_empty_definition_2020.bag: 1-to-5-bits-flipped: SyntaxError: ", "a damaged definition, which no checksum covers: python3-rosbag compiles it"),
+    ("robot.bag: 1-to-5-bits-flipped: SyntaxError: ", "a damaged definition, which no checksum covers: python3-rosbag compiles it"),
+    ("definition-header-of-roslib.bag: a-range-zeroed: ValueError: source code string cannot contain null bytes", "a damaged definition, which no checksum covers: python3-rosbag compiles it"),
+    ("connection-without-messages.bag: sectors-of-two-logs-interleaved: ValueError: source code string cannot contain null bytes", "a damaged definition, which no checksum covers: python3-rosbag compiles it"),
+    ("real_two_publishers_2018.bag: 1-to-5-bits-flipped: MsgNotFound: ", "the damaged name of a type in a definition"),
+    ("type_zoo.bag: 5-single-bytes-lost: MsgNotFound: ", "the damaged name of a type in a definition"),
+    ("1-to-5-bits-flipped--extremes.rld", "a damaged unit turns an analog channel into a digital one or back, so rocketlogger expects another size of rows"),
+    ("two-ranges-swapped--clock-step.rld", "exchanged analog and digital channels, likewise"),
+    ("a-range-zeroed--stamps-garbage.rld", "zeroed channels: rocketlogger knows no values of size 0"),
+    ("KeyError: 'Undefined channel unit", "an unknown unit (D3)"),
+    ("file magic mismatch 0x25524c42", "the first sector comes from a log of version 1, which rocketlogger does not open"),
+    ("comment length unaligned", "a damaged comment length: rocketlogger expects a multiple of 4"),
 ]
 
 
 def ours(binary, path):
-    """Records by topic, topics of the same name together."""
+    """Counts the records of each topic with rovelog. Topics of one name are added up."""
     found = collections.Counter()
     for topic in rovelog_cli.document(binary, "topics", path)["topics"]:
         found[topic["name"].split("#")[0]] += int(topic["count"])
     return {topic: count for topic, count in found.items() if count}
 
 
-def answer(pipe, read, path):
-    """Sends what the reader finds, or why it fails, as text."""
+def send_counts(pipe, read, path):
+    """Sends the counts of a reader, or its error as text."""
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     try:
         pipe.send({topic: count for topic, count in read(path).items() if count})
@@ -107,10 +108,10 @@ def answer(pipe, read, path):
         pipe.send(f"{type(error).__name__}: {error}, first {type(first).__name__}: {first}")
 
 
-def found_apart(read, path):
-    """What the reader finds, or why it fails, from a process of its own."""
+def counts_in_process(read, path):
+    """Returns the counts of a reader, or its error as text. The reader runs in a process of its own."""
     result, pipe = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.Process(target=answer, args=(pipe, read, path))
+    process = multiprocessing.Process(target=send_counts, args=(pipe, read, path))
     process.start()
     pipe.close()
     try:
@@ -123,8 +124,8 @@ def found_apart(read, path):
 
 
 def result_of(read, binary, path):
-    """`same`, or what the reader says otherwise."""
-    found = found_apart(read, path)
+    """Returns `same`, or how the reader differs."""
+    found = counts_in_process(read, path)
     if isinstance(found, str):
         return found
     want = ours(binary, path)
@@ -159,11 +160,11 @@ def main():
             intended[reason] += 1
         else:
             wrong.append(f"{path.name}: {verdict}")
-    print(f"{name}: {dict(counts)}")
+    print(f"| {name} | {counts['left out']} | {counts['same']} | {counts['otherwise']} |")
     for reason, count in intended.items():
-        print(f"  {count} as intended: {reason}")
+        print(f"  {count} as intended: {reason}", file=sys.stderr)
     for line in wrong:
-        print(f"  {line[:300]}")
+        print(f"  {line[:300]}", file=sys.stderr)
     sys.exit(1 if wrong or not counts["same"] else 0)
 
 

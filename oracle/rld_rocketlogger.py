@@ -2,8 +2,8 @@
 
 usage: rld_rocketlogger.py ROVELOG FOLDER...
 
-Raw integers, bits and stamps of every row, file by file. Where the peer refuses a file or reads fewer rows, its
-words must be among those below, each with why; a refusal that is not there fails.
+Compares raw integers, bits and timestamps of every row. If rocketlogger refuses a file or reads fewer rows, its message
+must be listed below with a reason.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 from rocketlogger.data import RocketLoggerData
 
-# Words of the peer's refusals, and why rovelog reads the file all the same (rules of docs/formats/rld.md).
+# Messages of rocketlogger -> reason why rovelog reads the file (rules of docs/formats/rld.md).
 INTENDED = {
     "file magic mismatch": "version 1 (D1)",
     "inconsistent number of samples": "contradicting counts: the size decides (D15)",
@@ -31,12 +31,12 @@ INTENDED = {
     "Unsupported RocketLogger data file version": "a version that nobody has described (D18)",
 }
 
-# Files that rovelog refuses to turn into rows and rocketlogger does not.
+# Files of which only rocketlogger reads rows.
 REFUSED = {"no-channels": "rows of no bytes (D19)"}
 
 
 def peer(path):
-    """The log as rocketlogger reads it, or its refusal."""
+    """Reads a log with rocketlogger. Returns its error if it refuses the log."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -46,7 +46,7 @@ def peer(path):
 
 
 def ours(binary, path):
-    """Names, raw values as columns, stamps; None where rovelog refuses."""
+    """Returns names, raw columns and timestamps with rovelog, or None if it refuses the log."""
     done = subprocess.run([binary, "rld", "csv", "-q", str(path)], capture_output=True, check=False)
     if done.returncode not in (0, 3):
         return None
@@ -65,7 +65,7 @@ def ours(binary, path):
 
 
 def compare(binary, path):
-    """'equal', or what is intended; raises where there is a difference that is not."""
+    """Returns 'equal' or the intended difference. Raises an error for any other difference."""
     mine, (log, refusal) = ours(binary, path), peer(path)
     if refusal is not None:
         for words, why in INTENDED.items():
@@ -87,7 +87,7 @@ def compare(binary, path):
         if rows > len(column) or not np.array_equal(values, column[:rows]):
             raise AssertionError(f"{path.name}: channel {names[i]} differs")
     their_stamps = np.asarray(log._timestamps_realtime, dtype="datetime64[ns]").ravel().astype(np.int64)
-    # Stamps past 64 bits of nanoseconds are exact here; there they wrap around (D26).
+    # Timestamps above 64 bits of nanoseconds are exact in rovelog, and wrap around in rocketlogger (D26).
     wrapped = sum(not -(2**63) <= stamp < 2**63 for stamp in stamps)
     pairs = list(zip(their_stamps.tolist(), stamps))
     if len(pairs) < len(their_stamps):

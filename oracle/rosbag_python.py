@@ -1,11 +1,9 @@
-"""Compares, value by value, what python3-rosbag and rovelog read from the same bags of V1.2 and V2.0, and has the
-reference readers read what `recover` makes of each.
+"""Compares python3-rosbag and rovelog on V1.2 and V2.0 bags, value by value, and opens recovered bags.
 
 usage: rosbag_python.py ROVELOG VIEW CORPUS [REAL]
 
-VIEW is the program of bench/rosbag_view.cpp, or - where librosbag-storage is not installed. Where a reference
-reader says something else, that must stand in `intended_rosbag.py`; what stands there and does not show fails
-too. Needs the distribution's own interpreter.
+VIEW is the program of bench/rosbag_view.cpp, or - if librosbag-storage is not installed. A difference must be in
+`intended_rosbag.py`, and an entry there without its difference fails too. Needs the interpreter of the distribution.
 """
 
 import base64
@@ -27,18 +25,18 @@ from intended_rosbag import ANY, INTENDED, REASONS
 
 
 def repair():
-    """The class for indexed V1.2 bags takes fewer arguments than the final releases hand it."""
+    """Makes python3-rosbag read indexed V1.2 bags: its reader takes fewer arguments than the final release passes."""
     reader = rosbag.bag._BagReader102_Indexed
     read = reader.read_messages
     reader.read_messages = lambda self, *args: read(self, *args[:5])
 
 
 def same(kind, theirs, ours):
-    """Whether a value of a field's type is the one in our JSON. Floats are compared bit for bit."""
+    """Returns whether a value equals that in rovelog's JSON. Floats are compared bit for bit."""
     base, _, array = kind.partition("[")
     if array:
         if base in ("uint8", "char"):
-            # What is no base64 is of another type: Python decodes a topic by the first definition it meets.
+            # Text that is not base64 has another type: Python decodes a topic with the first definition that it finds.
             return base64.b64encode(bytes(theirs)).decode() == ours
         return len(theirs) == len(ours) and all(same(base, a, b) for a, b in zip(theirs, ours))
     if base in ("time", "duration"):
@@ -50,7 +48,7 @@ def same(kind, theirs, ours):
         code = "<f" if base == "float32" else "<d"
         return struct.pack(code, theirs) == struct.pack(code, ours)
     if base == "string":
-        # Ours is no text if it is of another type, as above.
+        # The value is no text if it has another type, as above.
         return theirs == ours or isinstance(ours, str) and theirs == base64.b64decode(ours).decode("utf-8", "rosmsg")
     if base == "bool":
         return bool(theirs) == ours
@@ -61,7 +59,7 @@ def same(kind, theirs, ours):
 
 
 def read(path):
-    """The messages by topic and time, and how it ended."""
+    """Returns the messages by topic and time, and the error if there is one."""
     found, end = collections.defaultdict(list), "ok"
     try:
         with rosbag.Bag(str(path)) as bag:
@@ -73,7 +71,7 @@ def read(path):
 
 
 def verdict(binary, path):
-    """`same`, or what python3-rosbag says otherwise."""
+    """Returns `same`, or how python3-rosbag differs."""
     theirs, end = read(path)
     ours = collections.defaultdict(list)
     total = 0
@@ -93,7 +91,7 @@ def verdict(binary, path):
 
 
 def view(program, path):
-    """How many messages librosbag reads, or the first words with which it refuses the bag."""
+    """Returns the number of messages that librosbag reads, or the start of its error."""
     done = subprocess.run([program, "cpp-view", str(path)], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return int(done.stdout.split()[4])
@@ -105,7 +103,7 @@ def view(program, path):
 
 
 def after_recovery(binary, program, path, folder):
-    """What is wrong with the recovered bag for the reference readers."""
+    """Returns the errors of the readers of ROS for a recovered bag."""
     out = folder / "recovered.bag"
     out.unlink(missing_ok=True)
     report = json.loads(rovelog_cli.run(binary, "recover", "-q", "-f", "json", str(path), "-o", str(out)))

@@ -1,8 +1,10 @@
-"""Compares bags V2.0 with PyPI's rosbags: rosbags_raw.py ROVELOG FOLDER...
+"""Compares rovelog with the package rosbags on V2.0 bags.
 
-rosbags reads each bag and what `rovelog bag reindex` makes of it: the same messages with the same topics, times and
-bytes, as many as `rovelog info` counts. It follows the index: it refuses bags without one and most damaged ones, and
-leaves out what the index does not name. What is made of these must be a bag that it reads whole, with all messages
+usage: rosbags_raw.py ROVELOG FOLDER...
+
+rosbags reads each bag and the output of `rovelog bag reindex`. Both must have the same messages with the same topics,
+times and bytes, as many as `rovelog info` counts. rosbags follows the index, so it refuses bags without one and most
+damaged bags, and leaves out messages that the index does not have. It must read their reindexed bags, with all messages
 that it found before.
 """
 
@@ -14,7 +16,7 @@ import tempfile
 
 from rosbags.rosbag1 import Reader
 
-# Bags of which rosbags reads something that ours lacks: why.
+# Bags of which rosbags reads more than rovelog, with the reason.
 INTENDED = {
     "v2.0+connection-conflict.bag": "a connection number has two meanings, and rosbags takes one for both",
     "v2.0+connection-conflict+same-topic.bag": "the same, of one topic",
@@ -23,13 +25,13 @@ INTENDED = {
 
 
 def messages(path):
-    """Returns how often each message is in a bag, or the error."""
+    """Counts the messages of a bag. Returns the error if rosbags refuses it."""
     found = collections.Counter()
     try:
         with Reader(path) as bag:
             for connection, time, data in bag.messages():
                 found[connection.topic, connection.msgtype, time, bytes(data)] += 1
-    except Exception as error:  # Whatever it stumbles over: its errors have no common class.
+    except Exception as error:  # The errors of rosbags have no common class.
         return None, f"{type(error).__name__}: {error}"
     return found, None
 

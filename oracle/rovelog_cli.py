@@ -1,4 +1,4 @@
-"""What the `rovelog` binary says about a log, in the shapes that the oracles compare."""
+"""Runs the `rovelog` program and returns its output in the forms that the checks compare."""
 
 import json
 import re
@@ -6,11 +6,11 @@ import subprocess
 
 
 class Refused(RuntimeError):
-    """The log cannot be read."""
+    """rovelog refuses the log."""
 
 
 def run(binary, *args):
-    """Its standard output; exit code 3 (done, but data was lost) is not a failure."""
+    """Returns the standard output. The exit code 3 (done, but data was lost) is not a failure."""
     done = subprocess.run([binary, *args], capture_output=True, check=False, timeout=120)
     if done.returncode not in (0, 1, 3):
         raise AssertionError(f"rovelog {' '.join(args)}: exit {done.returncode}: {done.stderr.decode()}")
@@ -24,13 +24,13 @@ def document(binary, command, log):
 
 
 def records(binary, log):
-    """The records of `cat`, one by one."""
+    """Yields the records of `cat`."""
     for line in run(binary, "cat", "-q", "-f", "ndjson", str(log)).splitlines():
         yield json.loads(line)
 
 
 def names_of(value, prefix=""):
-    """The names of the leaves, nested types and arrays unrolled as pyulog does: `a[0].b`."""
+    """Yields the names of the leaves of a value, as pyulog writes them: `a[0].b`."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from names_of(item, f"{prefix}.{name}" if prefix else name)
@@ -53,7 +53,7 @@ def push_leaves(value, out):
 
 
 def topics(binary, log):
-    """Topic -> (names of the leaves, columns of JSON values), rows in the order of the file."""
+    """Returns topic -> (names of the leaves, columns of JSON values). Rows are in file order."""
     rows = {}
     for record in records(binary, log):
         leaves = []
@@ -72,6 +72,6 @@ def topics(binary, log):
 
 
 def topic_key(topic):
-    """`t/0#2` -> (name, instance, series)."""
+    """Splits `t/0#2` into name, instance and series."""
     name, instance, series = re.fullmatch(r"(.*)/(\d+)(?:#(\d+))?", topic).groups()
     return name, int(instance), int(series or 1)

@@ -1,10 +1,10 @@
-"""Runs the tests of another package, against that package or against the drop-in for it.
+"""Runs the tests of a package with the package itself or with its drop-in.
 
-usage: suites.py run PACKAGE original|drop-in FOLDER OUT    (FOLDER: its tests as in its source package)
+usage: suites.py run PACKAGE original|drop-in FOLDER OUT    (FOLDER: tests as in the source package)
        suites.py tool PACKAGE original|drop-in MODULE FUNCTION ARGS...
 
-`run` writes the outcome of each test to OUT, as JSON. `tool` is what the tests start as a program of the package. An import
-hook puts the drop-in in the place of the package, so that the tests are unchanged.
+`run` writes the outcome of each test to OUT as JSON. The tests call `tool` as a program of the package. An import hook
+replaces the package by the drop-in, so the tests are unchanged.
 """
 
 import importlib
@@ -20,7 +20,7 @@ import unittest
 import warnings
 
 DROP_INS = {name: f"rovelog.compat.{name}" for name in ("pyulog", "rocketlogger", "rosbag")}
-# Programs that the tests start: name, module, function.
+# Programs that the tests call: name, module, function.
 TOOLS = {
     "pyulog": [("ulog_migratedb", "pyulog.migrate_db", "main")],
     "rocketlogger": [],
@@ -30,7 +30,7 @@ PATTERN = "test_*.py"
 
 
 class DropIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports `rovelog.compat.NAME` where `NAME` is imported, with all its modules."""
+    """Imports `rovelog.compat.NAME` and its modules in place of `NAME`."""
 
     def __init__(self, package):
         self.package = package
@@ -45,7 +45,7 @@ class DropIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec):
         module = importlib.import_module(spec.origin)
-        # The import puts its own there.
+        # The import system sets the spec of NAME on the module; `exec_module` restores the original.
         self.spec = module.__spec__
         return module
 
@@ -59,7 +59,7 @@ def install(package, which):
 
 
 class Outcomes(unittest.TestResult):
-    """What became of each test."""
+    """The outcome of each test."""
 
     def __init__(self):
         super().__init__()
@@ -72,10 +72,10 @@ class Outcomes(unittest.TestResult):
         self.note(test, "passed")
 
     def addFailure(self, test, error):
-        self.note(test, "failed", self.said(error))
+        self.note(test, "failed", self.summary(error))
 
     def addError(self, test, error):
-        self.note(test, "failed", self.said(error))
+        self.note(test, "failed", self.summary(error))
 
     def addSkip(self, test, reason):
         self.note(test, "skipped", reason)
@@ -88,16 +88,16 @@ class Outcomes(unittest.TestResult):
 
     def addSubTest(self, test, subtest, error):
         if error is not None:
-            self.note(test, "failed", self.said(error))
+            self.note(test, "failed", self.summary(error))
 
     @staticmethod
-    def said(error):
+    def summary(error):
         lines = str(error[1]).strip().splitlines()
         return f"{error[0].__name__}: {lines[0] if lines else ''}"
 
 
 def programs(package, which, folder):
-    """A folder with the programs of the package, for PATH."""
+    """Creates a folder with the programs of the package, to be added to PATH."""
     folder = pathlib.Path(folder)
     folder.mkdir(exist_ok=True)
     for name, module, function in TOOLS[package]:
@@ -111,7 +111,7 @@ def programs(package, which, folder):
 def run(package, which, folder, out):
     os.environ["PATH"] = f"{programs(package, which, folder + '-programs').resolve()}{os.pathsep}{os.environ['PATH']}"
     out = os.path.abspath(out)
-    # Tests name their files relative to the top of the source package.
+    # Tests open files relative to the top of the source package.
     os.chdir(folder)
     sys.path.insert(0, os.getcwd())
     install(package, which)
@@ -120,14 +120,14 @@ def run(package, which, folder, out):
         name = ".".join(path.with_suffix("").parts)
         tests.addTests(unittest.defaultTestLoader.loadTestsFromName(name))
     outcomes = Outcomes()
-    said = sys.stdout, sys.stderr
+    streams = sys.stdout, sys.stderr
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         sys.stdout = sys.stderr = io.StringIO()
         try:
             tests.run(outcomes)
         finally:
-            sys.stdout, sys.stderr = said
+            sys.stdout, sys.stderr = streams
     with open(out, "w") as file:
         json.dump(outcomes.found, file, indent=1, sort_keys=True)
 

@@ -1,9 +1,9 @@
-"""Prints the table of the tests of other packages, and checks what does not pass.
+"""Compares the outcomes of test suites with the table in a page.
 
 usage: suites_table.py PAGE [PACKAGE ORIGINAL DROP_IN]...    (ORIGINAL, DROP_IN: written by suites.py)
 
-The table stands in PAGE, between two comments; with BLESS=1, it is written there. A test that passes with the original and
-not with the drop-in has to be in `intended_suites.py`; a reason there that no test needs is an error, too.
+The table is between two comments of PAGE. BLESS=1 rewrites it. A test that passes with the original but not with the
+drop-in must be in `intended_suites.py`, and a reason there that no test needs is an error.
 """
 
 import json
@@ -23,7 +23,7 @@ GOOD = ("passed", "fails as expected")
 
 
 def compared(package, original, drop_in):
-    """The row of a package, the reasons below the table, and what is not expected."""
+    """Returns the row of a package, the reasons below the table, and the unexpected outcomes."""
     reasons, wrong, used = {}, [], set()
     passed = [name for name, (outcome, _) in original.items() if outcome in GOOD]
     for name, (outcome, text) in sorted(original.items()):
@@ -33,7 +33,7 @@ def compared(package, original, drop_in):
             reason = INTENDED[package].get(name)
             used.add(name)
             if reason is None:
-                wrong.append(f"{package}: {name}: {' '.join(drop_in.get(name, ['is not there']))}")
+                wrong.append(f"{package}: {name}: {' '.join(drop_in.get(name, ['missing']))}")
         elif outcome == "skipped":
             reason = f"skipped by the suite: {text}"
         else:
@@ -62,26 +62,26 @@ def table(runs):
     return "\n".join(lines) + "\n", wrong
 
 
-def of(packages, text):
-    """The lines of a table that are about these packages."""
+def lines_of(packages, text):
+    """Returns the lines of the table about these packages."""
     starts = tuple(start for package in packages for start in (f"| {TITLES[package]} |", f"| {package}: "))
     return [line for line in text.splitlines() if line.startswith(starts)]
 
 
 def main():
     page = pathlib.Path(sys.argv[1])
-    words = sys.argv[2:]
-    found, wrong = table(list(zip(words[::3], words[1::3], words[2::3])))
+    runs = sys.argv[2:]
+    found, wrong = table(list(zip(runs[::3], runs[1::3], runs[2::3])))
     print(found, end="")
     text = page.read_text()
     before, _, rest = text.partition(START)
     current, _, after = rest.partition(END)
-    # A suite may not be here: then the lines of the others are compared, and none can be written.
-    packages = words[::3]
+    # If a suite is not installed, only the lines of the others are compared, and the table cannot be rewritten.
+    packages = runs[::3]
     is_whole = set(packages) == set(TITLES)
     if os.environ.get("BLESS") == "1" and is_whole:
         page.write_text(before + START + "\n" + found + "\n" + END + after)
-    elif of(packages, current) != of(packages, found) or (is_whole and current.strip() != found.strip()):
+    elif lines_of(packages, current) != lines_of(packages, found) or (is_whole and current.strip() != found.strip()):
         wrong.append(f"{page} has another table: run again with BLESS=1" + ("" if is_whole else " and all suites"))
     for line in wrong:
         print(line, file=sys.stderr)

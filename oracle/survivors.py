@@ -1,12 +1,11 @@
-"""Counts what other readers still find in logs with damaged pages, sectors and single bytes.
+"""Counts the records that another reader finds in logs with damaged pages, sectors and single bytes.
 
 usage: survivors.py FORMAT KEPT FOLDER...
 
-KEPT has the damaged logs of `campaign --pages`, whose names say how many records are untouched, how many of them
-`rovelog recover` keeps, and how many false ones. FOLDERs have the undamaged logs. A record of a reader is found if it has
-the same record in the undamaged log: topic, time, and all values. Copies beyond that, and at most the untouched ones,
-do not count. All other records that it hands out are false; those of the other log of an interleaved pair, too. Prints
-rows of the Markdown table of docs/internals/reliability.md.
+KEPT has the damaged logs of `campaign --pages`. Their names have the numbers of untouched records, of records that
+`rovelog recover` keeps, and of false records. The FOLDERs have the undamaged logs. A record is found if the reader also
+returns it for the undamaged log: same topic, time and values. Copies do not count, and at most the untouched records
+do. All other records are false, also those of the other log of an interleaved pair. Prints rows of the table in docs/internals/reliability/other-readers.md.
 """
 
 import collections
@@ -17,12 +16,12 @@ import signal
 import sys
 import warnings
 
-# A damaged log may keep a reader busy for ever.
+# A damaged log may keep a reader busy forever.
 SECONDS = 60
 
 
 def pyulog(path):
-    """Rows by topic, instance and bytes of all fields, the time among them."""
+    """Yields topic, instance and the bytes of all fields of each row."""
     import numpy as np
     from pyulog import ULog
 
@@ -35,7 +34,7 @@ def pyulog(path):
 
 
 def rocketlogger(path):
-    """Rows of values."""
+    """Yields the values of each row as bytes."""
     import numpy as np
     from rocketlogger.data import RocketLoggerData
 
@@ -46,7 +45,7 @@ def rocketlogger(path):
 
 
 def rosbag(path):
-    """Messages by topic, time and bytes."""
+    """Yields topic, time and payload of each message."""
     import rosbag_python
 
     with rosbag_python.rosbag.Bag(str(path), allow_unindexed=True) as bag:
@@ -63,7 +62,7 @@ def stop(*_):
 
 
 def records(read, path):
-    """What a reader hands out before it fails, if it does."""
+    """Counts the records that a reader returns until it ends or fails."""
     found = collections.Counter()
     signal.alarm(SECONDS)
     try:
@@ -95,7 +94,7 @@ def main():
         untouched, ours, our_false = int(untouched), int(ours), int(our_false)
         if subject not in clean:
             clean[subject] = records(read, subjects[subject])
-        # A reader that does not know a log undamaged is not asked.
+        # The reader cannot read the undamaged log.
         if not clean[subject]:
             continue
         theirs = records(read, path)

@@ -1,8 +1,10 @@
-"""Runs the blocks of docs/tools/*.md, in order, over real logs: tools.py DOCS LOGS [PAGE...].
+"""Runs the code blocks of docs/tools/*.md in order.
 
-A page has a folder with `flight.ulg`, `old.bag`, `drive.vel` and `logs/`. Blocks of Python share one
-scope, others are run by bash. A block with `<!-- needs: NAME -->` before it is skipped, with a line
-that says so, if neither a module nor a program has this name.
+usage: tools.py DOCS REAL [PAGE...]
+
+Each page runs in a folder with `flight.ulg`, `old.bag`, `drive.vel` and `logs/`. Python blocks of a page share one scope.
+The others are run by bash. A block after `<!-- needs: NAME -->` is skipped, with a note, if neither a module nor a
+program has this name.
 """
 
 import importlib.util
@@ -23,9 +25,9 @@ FILES = {
     "old.bag": "rosbag12/indexed.bag",
     "drive.vel": "vel/vlp16.vel",
 }
-# The first command that fails ends a block; data that a format cannot hold is reported with exit code 3.
+# The first failed command ends a block. rovelog reports data that a format cannot hold with exit code 3.
 START = 'set -e\nrovelog() { command rovelog "$@" || [ $? = 3 ]; }\n'
-# Workers of an engine run the same interpreter.
+# Workers of Spark run the same interpreter.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
 

@@ -2,9 +2,9 @@
 
 usage: ulog_damage.py ROVELOG REAL
 
-Rows are compared as (message id, timestamp). Of the rows that must survive (their own bytes, their
-subscription and their formats are untouched) a reader finds a share; all other rows that it hands out are
-false. Prints the Markdown table of docs/internals/reliability.md. Fails where a peer finds more rows than rovelog.
+A row is identified by its message id and timestamp. It must survive if its own bytes, its subscription and its formats
+are untouched. All other rows that a reader returns are false. Prints the table in
+docs/internals/reliability/damaged-ulog.md. Fails if another reader finds more rows than rovelog.
 """
 
 import collections
@@ -56,7 +56,7 @@ def damaged(base, edits):
 
 
 def scan(data):
-    """The messages of an undamaged log: (start, end, type, payload)."""
+    """Returns the messages of an undamaged log: (start, end, type, payload)."""
     at = 16
     while at + 3 <= len(data):
         size, kind = struct.unpack_from("<HB", data, at)
@@ -65,7 +65,7 @@ def scan(data):
 
 
 def subscriptions(data):
-    """`name/instance` -> message id."""
+    """Returns `name/instance` -> message id."""
     found = {}
     for _, _, kind, payload in scan(data):
         if kind == "A":
@@ -74,9 +74,9 @@ def subscriptions(data):
 
 
 def survivors(data, edits):
-    """Rows that must survive, by the bytes themselves: every format here starts with `uint64_t timestamp`.
+    """Returns the rows that must survive: their bytes, their subscription and their formats are untouched.
 
-    None of a row's own bytes is touched, nor its subscription, nor its format with all types in it.
+    Every format of this log starts with `uint64_t timestamp`.
     """
     touched = [(at, at + (1 if kind == "xor" else number)) for kind, at, number, *_ in edits]
 
@@ -106,7 +106,7 @@ def is_broken(name, types, broken):
 
 def by_rovelog(binary, path, ids):
     rows = rovelog_cli.records(binary, path)
-    # A topic that the undamaged log does not have has no id there: all its rows are false.
+    # All rows of a topic that the undamaged log does not have are false.
     return collections.Counter((ids.get(row["topic"]), int(row["data"]["timestamp"])) for row in rows)
 
 
@@ -122,7 +122,7 @@ def by_pyulog(path):
 
 
 def one(job):
-    """Rows found and false rows of one damaged file, for both readers."""
+    """Returns found and false rows of one damaged file for both readers."""
     binary, name, base, plan = job
     data = damaged(base, plan["edits"])
     if hashlib.sha256(data).hexdigest() != plan["sha256"]:
@@ -188,7 +188,7 @@ def main():
 
 
 def percent(value):
-    """Never rounded up to 100."""
+    """Returns a share in percent, never rounded up to 100."""
     if value == 100:
         return "100"
     return f"{min(value, 99.99):.2f}" if value > 99.9 else f"{min(value, 99.9):.1f}"

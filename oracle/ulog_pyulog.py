@@ -2,9 +2,8 @@
 
 usage: ulog_pyulog.py ROVELOG CORPUS [REAL]
 
-Every difference must be in `intended_pyulog.py` with its rule, word by word; a missing entry and an
-entry without its difference both fail. Nothing is rounded: floats are compared bit for bit at their
-own width. JSON has one NaN only, so its payload is not compared.
+The text of every difference must be in `intended_pyulog.py` with its rule. An entry without its difference fails too.
+Floats are compared bit for bit at their own width. All NaNs are equal, because JSON has only one.
 """
 
 import json
@@ -28,7 +27,7 @@ class TooLong(Exception):
 
 
 def read_with_pyulog(path):
-    """The log, or the name of what pyulog raised."""
+    """Reads a log with pyulog. Returns the name of its exception if it fails."""
 
     def stop(*_):
         raise TooLong
@@ -44,7 +43,7 @@ def read_with_pyulog(path):
 
 
 def bits(column, dtype):
-    """A column as integers that are equal where the values are; every NaN is one."""
+    """Returns a column as integers that are equal if the values are. All NaNs become one integer."""
     if dtype.kind != "f":
         return np.asarray(column)
     values = np.asarray(column, dtype=dtype)
@@ -55,7 +54,7 @@ def bits(column, dtype):
 
 def ours_as_bits(column, dtype, is_bool):
     if dtype.kind == "f":
-        # An f32 comes with the shortest digits that name it: by way of f64 it stays the same.
+        # The shortest digits of an f32 give the same f32 by way of f64.
         return bits(np.array([float(value) for value in column], dtype=np.float64).astype(dtype), dtype)
     if is_bool:
         if not all(isinstance(value, bool) for value in column):
@@ -65,14 +64,14 @@ def ours_as_bits(column, dtype, is_bool):
 
 
 def their_columns(data):
-    """Name -> (type, column); char arrays joined into texts, padding left out."""
+    """Returns name -> (type, column). Char arrays are joined into texts, and padding is left out."""
     found, padding = {}, 0
     for field in data.field_data:
         name, column = field.field_name, data.data[field.field_name]
         if any(part.startswith("_padding") for part in name.split(".")):
             padding += 1
         elif field.type_str == "char":
-            # The last [n] goes: `name[3]` is the fourth byte of `name`.
+            # `name[3]` is the fourth byte of `name`.
             base = name[: name.rindex("[")] if name.endswith("]") else name
             found.setdefault(base, ("char", []))[1].append(column)
         else:
@@ -85,12 +84,12 @@ def their_columns(data):
 
 
 def native(value):
-    """A value that compares fast."""
+    """Returns a value that can be compared quickly."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def missing_rows(theirs, ours):
-    """How many rows of ours are not theirs, if theirs are among ours in order; else None."""
+    """Returns the number of additional rows of rovelog, or None if it lacks rows of pyulog or their order differs."""
     at, extra = 0, 0
     for row in ours:
         if at < len(theirs) and theirs[at] == row:
@@ -101,7 +100,7 @@ def missing_rows(theirs, ours):
 
 
 def compare_topic(name, data, names, columns, tally):
-    """Differences of one topic."""
+    """Returns the differences of one topic."""
     theirs, padding = their_columns(data)
     if padding:
         tally["padding"][name] = padding
@@ -138,7 +137,7 @@ def compare_topic(name, data, names, columns, tally):
 
 def compare_topics(log, ours, tally):
     series, theirs = {}, {}
-    # pyulog keeps the series of one name in the reverse order of their subscriptions.
+    # pyulog has the series of one name in the reverse order of their subscriptions.
     for data in reversed(log.data_list):
         key = (data.name, data.multi_id)
         series[key] = series.get(key, 0) + 1
@@ -172,7 +171,7 @@ def same_value(left, right):
 
 
 def value_of(json_value, kind=None):
-    """A number of a JSON document: floats that JSON cannot name are texts."""
+    """Returns a number of a JSON document. Floats that JSON cannot represent are texts."""
     if isinstance(json_value, str):
         return float(json_value) if json_value in ("NaN", "inf", "-inf") else int(json_value)
     return float(json_value) if kind == "float32" else json_value
@@ -217,7 +216,7 @@ def compare_texts(log, messages, tally):
     tally["texts"] += len(mine)
     if any(m["level"] != LEVELS[m["severity"]] for m in messages):
         yield "a level's name and number disagree"
-    # By source, as pyulog keeps them.
+    # Grouped by source, as in pyulog.
     sources = {text[1] for text in theirs + mine}
     for source in sorted(sources, key=str):
         left = [text for text in theirs if text[1] == source]
@@ -231,7 +230,7 @@ def compare_texts(log, messages, tally):
                 )
 
 
-# Where `info` shows an info message: its place in the details.
+# Info messages in the details of `info`: key -> path.
 INFOS = {
     "ver_hw": ("hardware", "ver_hw"),
     "ver_hw_subtype": ("hardware", "ver_hw_subtype"),
@@ -271,7 +270,7 @@ def compare_info(log, info, tally):
 
 
 def compare(binary, path):
-    """All differences, and what was compared."""
+    """Returns all differences, and the number of compared values."""
     tally = dict.fromkeys(
         ("topics", "columns", "rows", "values", "parameters", "changes", "texts", "dropouts", "infos"), 0
     )
@@ -288,7 +287,7 @@ def compare(binary, path):
 
 
 def check(name, found, tally, used):
-    """Prints the log's line; whether all of it is explained."""
+    """Prints the line of a log. Returns whether all differences are intended."""
     intended = INTENDED.get(name, {})
     what = ", ".join(f"{count} {kind}" for kind, count in tally.items() if count)
     wrong = [f"  UNEXPLAINED {line}" for line in found if line not in intended]
@@ -304,7 +303,7 @@ def check(name, found, tally, used):
 
 def main():
     binary, corpus, real = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
-    # What a hostile log may cost pyulog.
+    # Limits the memory that pyulog uses for hostile logs.
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     logs = [(path.stem, path) for folder in real for path in sorted(pathlib.Path(folder, "ulog").glob("*.ulg"))]
     lossy = 0

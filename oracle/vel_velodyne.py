@@ -1,11 +1,11 @@
-"""Compares, point by point, the clouds that rovelog extracts with those that velodyne-decoder makes of the same packets.
+"""Compares point clouds of rovelog with those of velodyne-decoder, point by point.
 
 usage: vel_velodyne.py ROVELOG CORPUS [REAL]
 
-The packets are taken out of the logs by a parser of its own, of a dozen lines. Points must be as many, in the same
-order, and within 0.1 mm (Puck Hi-Res: 1 mm in z, its table is rounded). An azimuth that falls between two
-hundredths of a degree may be rounded either way: up to 2 % of the points may be off by a hundredth of a degree.
-The packets as a capture of the network must give velodyne-decoder the same points as those of the log.
+A short parser of this script takes the packets out of the logs. Both clouds must have the same number of points in the
+same order, within 0.1 mm (Puck Hi-Res: 1 mm in z, because its table is rounded). An azimuth between two hundredths of a
+degree may be rounded either way, so up to 2 % of the points may be off by a hundredth of a degree. velodyne-decoder must
+read the same points from the packets that `extract` writes as a network capture.
 """
 
 import pathlib
@@ -69,7 +69,7 @@ def ours(rovelog, path, options):
 
 
 def captured(rovelog, path, model, calibration):
-    """What velodyne-decoder makes of the capture of the packets; its times too."""
+    """Returns the points and times that velodyne-decoder reads from the network capture."""
     config = vd.Config(model=model)
     if calibration:
         config.calibration = calibration
@@ -80,7 +80,7 @@ def captured(rovelog, path, model, calibration):
 
 
 def as_yaml(db):
-    """The db.xml of the test log in the YAML that velodyne-decoder reads."""
+    """Converts the db.xml of the test log to the YAML of velodyne-decoder."""
     import math
     import xml.etree.ElementTree as tree
 
@@ -116,7 +116,7 @@ def compare(name, got, want):
     xyz = np.stack([got["x"], got["y"], got["z"]], axis=1).astype(np.float64)
     off = np.abs(xyz - want[:, :3])
     limit = np.array([1.05e-4, 1.05e-4, 1.05e-3 if name == "puck_hires" else 1.05e-4])
-    # Single precision has no more digits far away.
+    # Single precision is less exact far away.
     limit = limit + 2e-6 * np.linalg.norm(xyz, axis=1)[:, None]
     far = (off > limit).any(axis=1)
     wild = off[far].max(axis=1) > HUNDREDTH * np.linalg.norm(xyz[far], axis=1)

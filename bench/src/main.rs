@@ -1,4 +1,4 @@
-//! Runs one benchmark: `bench WORK LOG`. Prints what was counted, the CPU time and the peak memory.
+//! `bench WORK LOG` does one piece of work on a log. Prints the CPU time, the peak memory and what it counted.
 
 #[cfg(feature = "rld")]
 mod rld;
@@ -14,13 +14,13 @@ mod vel;
 use std::any::Any;
 use std::fs;
 
-/// The printed result, and the data that must stay in memory until the measurement.
+/// A text for the result, and data that must stay in memory until the memory is measured.
 type Outcome = Result<(String, Box<dyn Any>), Box<dyn std::error::Error>>;
 
-/// A benchmark on the log at a path.
+/// A piece of work on the log at a path.
 type Work = fn(&str) -> Outcome;
 
-/// The benchmarks of all formats.
+/// The works of all formats.
 const WORKS: &[&[(&str, Work)]] = &[
     #[cfg(feature = "ulog")]
     ulog::WORKS,
@@ -49,19 +49,19 @@ fn main() {
     }
 }
 
-/// Opens a log of any format and reads its summary.
+/// Opens a log of any format, which reads its summary.
 fn info(log: &str) -> Outcome {
     let log = rovelog::open(log)?;
     Ok((format!("{} records", log.info().records), Box::new(log)))
 }
 
-/// Returns the CPU time of this process in seconds, user and system, of all its threads.
+/// Returns the user and system CPU time of all threads in seconds.
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Returns the peak resident memory in megabytes, without the pages of the mapped log.
+/// Returns the peak resident memory in MB without the pages of the mapped log.
 fn peak_megabytes() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = |key: &str| -> f64 {

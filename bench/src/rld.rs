@@ -1,4 +1,4 @@
-//! RLD: our reader. The peer is a Python package; its benchmarks are in `rld_work.py`.
+//! Works on RLD logs. `rld_work.py` has those of the peer, a Python package.
 
 use std::any::Any;
 
@@ -19,7 +19,7 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     }),
     ("rovelog-one-timed", |log| columns(log, &Select::all().with_fields(["V1"]), &ColumnOptions::physical())),
     ("rovelog-energy", energy),
-    ("bare-copy", memcpy),
+    ("bare-copy", copy_file),
 ];
 
 fn open(log: &str) -> Result<RldReader, Box<dyn std::error::Error>> {
@@ -36,7 +36,7 @@ fn columns(log: &str, select: &Select, options: &ColumnOptions) -> Outcome {
         rows += batch.num_rows();
         columns += batch.num_columns();
     }
-    // Kept, so that its mapped pages can be subtracted from the memory.
+    // The log stays mapped, so that its pages can be subtracted from the memory.
     Ok((format!("{rows} rows in {columns} column batches"), Box::new(log)))
 }
 
@@ -48,8 +48,8 @@ fn energy(log: &str) -> Outcome {
     Ok((format!("{} rows, power sums {}", stats.rows, powers.join(" ")), Box::new(log)))
 }
 
-/// Baseline for all work on a whole file: copies it part by part into memory that was used before.
-fn memcpy(log: &str) -> Outcome {
+/// Copies the file into a reused buffer: the limit for all works that read the whole file.
+fn copy_file(log: &str) -> Outcome {
     let log = open(log)?;
     let mut buffer = vec![1u8; 64 << 20];
     let mut copied = 0usize;

@@ -1,5 +1,5 @@
-//! ROS bags: our reader. The peers are a Python package (`rosbag_work.py`) and a C++ library
-//! (`rosbag_view.cpp`).
+//! Works on bags: Rovelog and the crate `rosbag`. `rosbag_work.py`, `rosbags_work.py` and `rosbag_view.cpp`
+//! have those of other peers.
 
 use rovelog::rosbag12::BagReader;
 use rovelog::{AnyLog, LogReader, Select};
@@ -51,7 +51,7 @@ fn records(log: &str) -> Outcome {
     Ok((format!("{messages} messages {total:x}"), Box::new(bag)))
 }
 
-/// Every record in file order, payload read.
+/// Reads the payloads of all records in file order.
 fn raw(log: &str) -> Outcome {
     let bag = open(log)?;
     let (mut messages, mut total) = (0u64, 0u64);
@@ -81,7 +81,7 @@ fn columns(log: &str) -> Outcome {
     Ok((format!("{rows} rows"), Box::new(bag)))
 }
 
-/// The crate `rosbag`: records of chunks in file order, no connections; payload read.
+/// Reads the payloads of all messages with the crate `rosbag`, in file order and without connections.
 fn other(log: &str) -> Outcome {
     use rosbag::{ChunkRecord, MessageRecord, RosBag};
     let bag = RosBag::new(log)?;
@@ -102,14 +102,14 @@ fn number(bytes: &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize)
 }
 
-/// The header, data and rest of the record at the start of `bytes`.
+/// Splits the first record from `bytes`. Returns its header, its data and the rest.
 fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (header, rest) = bytes.get(4..)?.split_at_checked(number(bytes)?)?;
     let (data, rest) = rest.get(4..)?.split_at_checked(number(rest)?)?;
     Some((header, data, rest))
 }
 
-/// The value of a field of a header.
+/// Returns the value of a header field.
 fn field<'a>(mut header: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     while let Some((field, rest)) = header.get(4..).and_then(|rest| rest.split_at_checked(number(header)?)) {
         if let Some(value) = field.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
@@ -120,8 +120,8 @@ fn field<'a>(mut header: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// A plain scan of uncompressed chunks over a fresh map: connection, time and payload of each
-/// message are read; no connections, no index, no order.
+/// Reads connection, time and payload of each message in uncompressed chunks over a new mapping, without
+/// connections, index and order: the limit for any reader.
 fn bare(log: &str) -> Outcome {
     // SAFETY: the log is not changed while it is measured.
     let map = unsafe { memmap2::Mmap::map(&std::fs::File::open(log)?)? };
@@ -144,7 +144,7 @@ fn bare(log: &str) -> Outcome {
     Ok((format!("{messages} messages {total:x}"), Box::new(map)))
 }
 
-/// Every chunk decompressed on one thread, nothing else.
+/// Decompresses every chunk on one thread: the limit for any reader of a compressed bag.
 fn unpacked(log: &str) -> Outcome {
     use std::io::Read as _;
     // SAFETY: the log is not changed while it is measured.

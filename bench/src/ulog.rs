@@ -1,16 +1,18 @@
-//! ULog: our reader, px4-ulog, yule_log.
+//! Works on ULogs: Rovelog, px4-ulog and yule_log.
 
 use std::collections::HashMap;
 use std::fs;
+use std::ops::BitXor;
 
 use px4_ulog::stream_parser::model::{DataMessage, FlattenedFieldType as Kind};
 use px4_ulog::stream_parser::{LittleEndianParser, LogParser};
 use rovelog::ulog_format::UlogReader;
-use rovelog::{AnyLog, Select};
+use rovelog::{AnyLog, LogReader, Select};
+use serde::Deserialize;
 
 use crate::{Outcome, Work, info, ulog_limit};
 
-/// Topic of the one-topic benchmarks: the largest of PX4's own sample log.
+/// Topic of the works on one topic. It is the largest in the sample log of PX4.
 const ONE: &str = "sensor_combined";
 
 pub(crate) const WORKS: &[(&str, Work)] = &[
@@ -19,6 +21,8 @@ pub(crate) const WORKS: &[(&str, Work)] = &[
     ("rovelog-kept", rovelog_kept),
     ("rovelog-one-streamed", |log| rovelog_one(log, false)),
     ("rovelog-one-kept", |log| rovelog_one(log, true)),
+    ("rovelog-rows-by-place", rovelog_rows_by_place),
+    ("rovelog-rows-as-structs", rovelog_rows_as_structs),
     ("bare-gather", |log| ulog_limit::gather(log, None)),
     ("bare-gather-one", |log| ulog_limit::gather(log, Some(ONE))),
     ("bare-hop", ulog_limit::hop),
@@ -63,6 +67,48 @@ fn rovelog_one(log: &str, keep: bool) -> Outcome {
     Ok((format!("{rows} rows"), Box::new(log)))
 }
 
+/// Three fields of each row of one topic, read in place.
+fn rovelog_rows_by_place(log: &str) -> Outcome {
+    let log = open(log)?;
+    let topic = log.topic(ONE).ok_or("no such topic")?;
+    let mut bits = 0;
+    let mut places = None;
+    for record in topic.records(&Select::all()) {
+        let record = record?;
+        let row = log.row(&record)?;
+        let place = |name| row.layout().place(name).ok_or("no such field");
+        let (timestamp, gyro, acceleration) = match places {
+            Some(places) => places,
+            None => *places.insert((place("timestamp")?, place("gyro_rad")?, place("accelerometer_m_s2")?)),
+        };
+        let vector =
+            |place| row.read_array(place).into_iter().flatten().map(f32::to_bits).fold(0, BitXor::bitxor);
+        let timestamp: u64 = row.read(timestamp).ok_or("timestamp is no uint64")?;
+        bits ^= vector(gyro) ^ vector(acceleration) ^ (timestamp as u32);
+    }
+    Ok((format!("{} rows, bits {bits:08x}", topic.count), Box::new(log)))
+}
+
+#[derive(Deserialize)]
+struct SensorCombined {
+    timestamp: u64,
+    gyro_rad: [f32; 3],
+    accelerometer_m_s2: [f32; 3],
+}
+
+/// The same fields, as structs.
+fn rovelog_rows_as_structs(log: &str) -> Outcome {
+    let log = open(log)?;
+    let topic = log.topic(ONE).ok_or("no such topic")?;
+    let mut bits = 0;
+    for row in topic.rows::<SensorCombined>() {
+        let row = row?;
+        let vector = |values: [f32; 3]| values.map(f32::to_bits).into_iter().fold(0, BitXor::bitxor);
+        bits ^= vector(row.gyro_rad) ^ vector(row.accelerometer_m_s2) ^ (row.timestamp as u32);
+    }
+    Ok((format!("{} rows, bits {bits:08x}", topic.count), Box::new(log)))
+}
+
 fn px4_kept(log: &str) -> Outcome {
     let parsed = px4_ulog::full_parser::read_file(log)?;
     let rows: usize = parsed
@@ -78,7 +124,7 @@ fn px4_kept(log: &str) -> Outcome {
     Ok((format!("{rows} rows"), Box::new(parsed)))
 }
 
-/// px4-ulog with a callback that keeps the typed columns of one topic.
+/// Keeps the typed columns of one topic in a callback of px4-ulog.
 fn px4_one(log: &str) -> Outcome {
     enum Column {
         U64(Vec<u64>),
@@ -127,11 +173,12 @@ fn px4_one(log: &str) -> Outcome {
         parser.consume_bytes(&buffer[..read]).map_err(|error| format!("{error:?}"))?;
     }
     drop(parser);
-    let rows = columns.iter().find_map(|(_, column)| if let Column::U64(v) = column { Some(v.len()) } else { None });
+    let rows =
+        columns.iter().find_map(|(_, column)| if let Column::U64(v) = column { Some(v.len()) } else { None });
     Ok((format!("{} rows", rows.unwrap_or(0)), Box::new(())))
 }
 
-/// Typed values of every row; no columns, which favours yule_log.
+/// Decodes the typed values of every row. yule_log builds no columns, which is less work.
 fn yule_values(log: &str) -> Outcome {
     use yule_log::builder::ULogParserBuilder;
     use yule_log::model::msg::UlogMessage;

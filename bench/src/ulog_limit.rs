@@ -1,5 +1,5 @@
-//! The limit of every ULog reader: a loop that trusts the file, and judges, counts and keeps nothing
-//! that its result does not need.
+//! The limit for every ULog reader: a loop that trusts the file and validates, counts and keeps nothing that
+//! its result does not need.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,13 +9,13 @@ use memmap2::Mmap;
 
 use crate::Outcome;
 
-/// Rows that are copied at once, so that they are still in the first-level cache.
+/// Number of rows that are copied together, while they are in the first-level cache.
 const GROUP: usize = 256;
 
-/// Bytes of the header of a file.
-const START: usize = 16;
+/// Size in bytes of the file header.
+const HEADER_BYTES: usize = 16;
 
-/// Hops over the headers of all messages.
+/// Reads the headers of all messages.
 pub(crate) fn hop(log: &str) -> Outcome {
     let map = map(log)?;
     let (mut messages, mut rows) = (0_u64, 0_u64);
@@ -26,7 +26,7 @@ pub(crate) fn hop(log: &str) -> Outcome {
     Ok((format!("{rows} rows in {messages} messages"), Box::new(map)))
 }
 
-/// Copies the fields of rows to columns in reused buffers; of one topic only, if it has a name.
+/// Copies the fields of rows to columns in reused buffers. With a name, copies only this topic.
 pub(crate) fn gather(log: &str, one: Option<&str>) -> Outcome {
     let map = map(log)?;
     let mut formats: HashMap<&str, &str> = HashMap::new();
@@ -66,15 +66,15 @@ pub(crate) fn gather(log: &str, one: Option<&str>) -> Outcome {
 }
 
 fn map(log: &str) -> std::io::Result<Mmap> {
-    // The log does not change while it is measured.
+    // SAFETY: The log does not change while it is measured.
     unsafe { Mmap::map(&File::open(log)?) }
 }
 
-/// Visits kind and payload of each message, without a check of anything.
+/// Calls `visit` with type and payload of each message.
 fn each<'a>(map: &'a [u8], mut visit: impl FnMut(u8, &'a [u8])) {
-    let mut at = START;
+    let mut at = HEADER_BYTES;
     while at + 3 <= map.len() {
-        // A header is before the end, and the file has the bytes that it says.
+        // SAFETY: The loop condition makes sure that the header is within the file.
         let (size, kind) = unsafe {
             let head = map.as_ptr().add(at);
             (usize::from(head.cast::<u16>().read_unaligned()), *head.add(2))
@@ -83,18 +83,20 @@ fn each<'a>(map: &'a [u8], mut visit: impl FnMut(u8, &'a [u8])) {
         if end > map.len() {
             break;
         }
-        // What comes next is on its way while this one is worked on.
+        // Prefetches the next messages while this one is processed.
+        // SAFETY: A prefetch may have any address.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(map.as_ptr().wrapping_add(at + 4096).cast());
         }
+        // SAFETY: `end` is within the file.
         visit(kind, unsafe { map.get_unchecked(at + 3..end) });
         at = end;
     }
 }
 
-/// Adds the widths of the fields of a type, arrays as one field.
+/// Adds the widths of the fields of a type. An array is one field.
 fn flatten(formats: &HashMap<&str, &str>, name: &str, widths: &mut Vec<usize>) {
     for field in formats.get(name).copied().unwrap_or_default().split_terminator(';') {
         let ty = field.split(' ').next().unwrap_or_default();
@@ -131,7 +133,8 @@ impl Topic {
 
     fn copy(&mut self) {
         for (offset, width, column) in &mut self.fields {
-            // The last field may be padding, which rows do not have: it is read from what follows.
+            // SAFETY: A field is within its row. Trailing padding, which rows do not have, is read from the next
+            // message.
             unsafe {
                 match *width {
                     1 => copy_each::<1>(&self.rows, *offset, column),
@@ -154,7 +157,7 @@ impl Topic {
     }
 }
 
-/// Copies fields of `N` bytes.
+/// Copies a field of `N` bytes from each row.
 unsafe fn copy_each<const N: usize>(rows: &[*const u8], offset: usize, column: &mut [u8]) {
     for (row, to) in rows.iter().zip(column.chunks_exact_mut(N)) {
         let from: [u8; N] = unsafe { row.add(offset).cast::<[u8; N]>().read_unaligned() };

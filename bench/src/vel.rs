@@ -1,4 +1,4 @@
-//! VEL: opening, compared with a bare scan; packets to points; images unchanged and as pixels.
+//! Works on VEL logs.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -25,8 +25,7 @@ fn open(log: &str) -> Result<VelReader, Box<dyn std::error::Error>> {
     Ok(log)
 }
 
-/// Scans from header to header by the size alone, over a new mapping: the lower bound for any
-/// reader.
+/// Reads header after header over a new mapping and validates nothing: the limit for any reader.
 fn bare_scan(log: &str) -> Outcome {
     let map = unsafe { Mmap::map(&File::open(log)?)? };
     let entries = u32::from_le_bytes(map[8..12].try_into()?);
@@ -55,7 +54,7 @@ fn points(log: &str, options: PointOptions) -> Outcome {
     Ok((format!("{count} points in {turns} revolutions, {sum:.1}"), Box::new(log)))
 }
 
-/// A folder that is removed after the measurement.
+/// A folder that is removed when it is dropped, after the measurement.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -64,8 +63,8 @@ impl Drop for Folder {
     }
 }
 
-/// Writes to files in memory, where the system has such a place. On ext4, finding a free inode is
-/// slow after many files were deleted, and each run deletes its files.
+/// Writes every image to its own file in memory, if `/dev/shm` exists. On ext4, finding a free inode is slow
+/// after many files were deleted, and each run deletes its files.
 fn jpeg_extracted(log: &str) -> Outcome {
     let log = open(log)?;
     let memory = PathBuf::from("/dev/shm");

@@ -1,4 +1,4 @@
-//! The page of `rovelog view` in a browser: its tests, and the pictures of the documentation.
+//! Tests of reports and of `rovelog view` in a browser, and the pictures of the documentation.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,31 +9,31 @@ use std::process::{Command, Stdio};
 use anyhow::{Result, ensure};
 
 use crate::process::{run, run_or};
-use crate::{package, place, root};
+use crate::{package, root};
 
-/// Drives Chromium; has axe-core; writes pictures with a palette.
+/// playwright drives Chromium, axe checks accessibility, pillow writes pictures with a palette.
 const PACKAGES: &[&str] = &["playwright==1.65.2", "axe-playwright-python==0.1.8", "pillow"];
 
-/// Returns a Chromium that starts, if there is one.
+/// Returns the name of an installed Chromium.
 fn chromium() -> Option<OsString> {
     let named = env::var_os("ROVELOG_BROWSER");
-    let usual = ["chromium", "chromium-browser", "google-chrome", "chrome"].map(OsString::from);
-    named.into_iter().chain(usual).find(|name| {
+    let common = ["chromium", "chromium-browser", "google-chrome", "chrome"].map(OsString::from);
+    named.into_iter().chain(common).find(|name| {
         let mut version = Command::new(name);
         version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
         version.status().is_ok_and(|status| status.success())
     })
 }
 
-/// Returns the path of a program, as Playwright needs it.
+/// Returns the path of a program, which Playwright needs instead of its name.
 fn path(program: &OsString) -> PathBuf {
     let folders = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file());
     found.unwrap_or_else(|| program.into())
 }
 
-/// Returns a script of the view with its first arguments: the browser and the command line of the
-/// wheel, as its users have it.
+/// Returns the command that runs a script of `crates/rovelog-view/tests`. Its first arguments are the
+/// browser and the `rovelog` of the wheel.
 fn script(name: &str, chromium: &OsString) -> Result<Command> {
     let (python, _) = package::development("browser", PACKAGES)?;
     let rovelog = python.with_file_name("rovelog");
@@ -53,7 +53,7 @@ pub(crate) fn check() -> Result<()> {
         return Ok(());
     };
     let mut tests = script("browser.py", &chromium)?;
-    match place::real() {
+    match corpus_generator::real() {
         Some(real) => drop(tests.arg(real)),
         None => println!("SKIPPED: real logs; the page shows logs of the corpus"),
     }
@@ -63,7 +63,7 @@ pub(crate) fn check() -> Result<()> {
 /// Runs the subcommand `screenshots`.
 pub(crate) fn screenshots(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "screenshots takes no options");
-    let (Some(chromium), Some(real)) = (chromium(), place::real()) else {
+    let (Some(chromium), Some(real)) = (chromium(), corpus_generator::real()) else {
         anyhow::bail!(
             "screenshots needs Chromium (ROVELOG_BROWSER names one) and the real logs (ROVELOG_REAL)"
         );

@@ -1,5 +1,5 @@
-//! `cargo xtask lake`: the data source on Spark and Sail, and lakes as Delta tables, with the real
-//! engines. Not part of `cargo xtask test`: Spark needs a JVM and 456 MB of packages.
+//! `cargo xtask lake`: tests the data source on Spark and Sail, and lakes as Delta tables. It is not part
+//! of `cargo xtask test` because Spark needs a JVM and 456 MB of packages.
 
 use std::process::Command;
 
@@ -11,8 +11,8 @@ use crate::{package, python, root};
 pub(crate) const SPARK: &str = "pyspark==4.3.0";
 pub(crate) const SAIL: [&str; 4] = ["pysail==0.7.2", "pyspark-client==4.2.0", "grpcio", "grpcio-status"];
 
-/// Packages for every engine, and those that read lakes.
-const READERS: [&str; 6] =
+/// Packages for both engines: the test runner, and readers of lakes.
+const PACKAGES: [&str; 6] =
     ["pytest", "pandas>=2.2,<3", python::PYARROW, "deltalake==1.6.6", "duckdb==2.0.0", "polars==2.1.0"];
 
 /// Runs the subcommand.
@@ -20,7 +20,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "lake takes no options");
     let tests = root().join("crates/rovelog-python/engines");
     let engines: [(&str, Vec<&str>); 2] =
-        [("sail", [&READERS[..], &SAIL].concat()), ("spark", [&READERS[..], &[SPARK]].concat())];
+        [("sail", [&PACKAGES[..], &SAIL].concat()), ("spark", [&PACKAGES[..], &[SPARK]].concat())];
     for (engine, packages) in engines {
         println!("--- {engine}");
         let (python, _) = package::development(engine, &packages)?;

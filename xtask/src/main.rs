@@ -1,19 +1,14 @@
-//! Maintenance tasks of Rovelog: `cargo xtask` lists them.
+//! Maintenance tasks of Rovelog. `cargo xtask` lists them.
 
 #![forbid(unsafe_code)]
-// This is a terminal tool: printing is its job.
+// Tasks print to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
 mod browser;
-mod corpus;
-mod damage;
-mod faults;
-mod first;
+mod first_command;
 mod fuzz;
-mod hostile;
 mod lake;
-mod mutants;
 mod oracle;
 mod package;
 mod peers;
@@ -21,112 +16,92 @@ mod place;
 mod process;
 mod python;
 mod release;
+mod reliability;
 mod site;
-mod size;
-mod soak;
-mod source;
 mod stages;
-mod supply;
-mod targets;
 mod tidy;
-mod tools;
-mod workflows;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use corpus_generator::root;
 
-/// A subcommand: its name, its function, one line of help.
-type Task = (&'static str, fn(&[String]) -> Result<()>, &'static str);
+/// The crates of the formats.
+const FORMAT_CRATES: &[&str] = &["ulog-format", "rld-format", "rosbag12", "vel-format"];
+
+/// A task.
+struct Task {
+    name: &'static str,
+    /// Called with the arguments after the name.
+    run: fn(&[String]) -> Result<()>,
+    help: &'static str,
+}
+
+const fn task(name: &'static str, run: fn(&[String]) -> Result<()>, help: &'static str) -> Task {
+    Task { name, run, help }
+}
 
 const TASKS: &[Task] = &[
-    (
+    task(
+        "test",
+        stages::command,
+        "run every check of CI, cheapest first [BLESS=1: rewrite snapshots and corpus]",
+    ),
+    task(
+        "tidy",
+        tidy::command,
+        "check dependencies, licences, import cycles, links, generated documents, file lengths",
+    ),
+    task(
         "gen-corpus",
-        corpus::command,
+        corpus_generator::command,
         "write corpus/ [--check: compare only] [--large [FORMAT] SIZE [--from FILE] [-o PATH]: one big log]",
     ),
-    (
-        "bench",
-        bench::command,
-        "compare the speed with other readers, in one run: bench ulog|rld|rosbag|vel|export|export-own|flat|python [LOG]",
-    ),
-    ("test", stages::command, "run every check, cheapest first [BLESS=1: rewrite snapshots and corpus]"),
-    (
+    task(
         "python",
         package::command,
-        "the Python package alone: types, stubs, tests, the wheel in an empty environment [--manylinux: the published wheel]",
+        "build and test the Python package [--manylinux: build the published wheel]",
     ),
-    ("tidy", tidy::command, "check dependency edges, licences, file lengths, paths, words"),
-    ("public", tidy::structure::command, "list what users of a crate can name: public CRATE"),
-    ("words", tidy::words::command, "count the words that tidy limits: words [WORD: list its places]"),
-    (
+    task(
         "oracle",
         oracle::command,
-        "compare with other readers over real logs and the corpus: oracle ulog|rld|rosbag|vel|export|health|plots|ask|recovered|survivors, or run their tests: suites, or the pages of docs/tools: tools",
+        "compare with other programs: ulog|rld|rosbag|vel|export|health|plots|ask|recovered|survivors|suites|tools",
     ),
-    (
-        "damage",
-        damage::command,
-        "what becomes of damaged logs: damage ulog|all|pages [BLESS=1: rewrite docs/internals/reliability.md]",
-    ),
-    (
+    task("damage", reliability::damage, "damage logs and count what is lost: ulog|all|pages"),
+    task(
         "faults",
-        faults::command,
-        "every write of every command fails once, and 200 kills of each: faults [--kills N] [BLESS=1: rewrite docs/internals/reliability.md]",
+        reliability::faults,
+        "let every write of every command fail once, kill each command [--kills N]",
     ),
-    (
-        "fuzz",
-        fuzz::command,
-        "run the fuzz targets, renew fuzz/seeds: fuzz [--minutes N] [TARGET...] [BLESS=1: add the figures to docs/internals/reliability.md]",
-    ),
-    (
+    task(
         "hostile",
-        hostile::command,
-        "time and memory of every command over hostile logs: hostile [--size 20MB] [--only TEXT: show these runs]",
+        reliability::hostile,
+        "measure every command on hostile logs [--size 20MB] [--only TEXT: show the runs with this text in their name]",
     ),
-    (
+    task("soak", reliability::soak, "measure one process that reads 1000 to 10 000 logs [FACTOR]"),
+    task("fuzz", fuzz::command, "run the fuzz targets and renew fuzz/seeds [--minutes N] [TARGET...]"),
+    task(
+        "bench",
+        bench::command,
+        "compare the speed with other readers: ulog|rld|rosbag|vel|export|export-own|python [LOG], flat FORMAT",
+    ),
+    task(
         "lake",
         lake::command,
-        "the data source on Spark (two executors, killed) and Sail, lakes as Delta tables; needs Java 17",
+        "test the data source on Spark and Sail, and lakes as Delta tables; needs Java 17",
     ),
-    (
+    task(
         "site",
         site::command,
-        "build the documentation site, check its links [--external: links to other sites too]",
+        "build the documentation site and check its links [--external: other sites too]",
     ),
-    (
+    task("screenshots", browser::screenshots, "draw docs/pictures; needs Chromium and the real logs"),
+    task(
         "release",
         release::command,
-        "build and try what a version publishes: release --dry-run [--archive TARGET: one archive; --sums: checksums]",
+        "build and try what a version publishes: --dry-run | --archive TARGET | --sums",
     ),
-    (
-        "mutants",
-        mutants::command,
-        "change a file place by place: which changes does no test notice? mutants FILE... [--only TEXT: changes with it in their name]",
-    ),
-    (
-        "soak",
-        soak::command,
-        "memory and open files of one process over 1000 to 10 000 logs: soak [FACTOR] [BLESS=1: rewrite docs/internals/reliability.md]",
-    ),
-    (
-        "supply",
-        supply::command,
-        "advisories and sources of dependencies (cargo-deny), the public API against the last tag (cargo-semver-checks)",
-    ),
-    (
-        "targets",
-        targets::command,
-        "cargo check for 32-bit, aarch64, Windows, macOS, WebAssembly, big-endian, as far as possible here: targets [--run: also the tests of core and the formats on 32-bit and big-endian]",
-    ),
-    ("workflows", workflows::command, "check the files of .github with actionlint and zizmor"),
-    (
-        "screenshots",
-        browser::screenshots,
-        "the pictures of docs/guide/see.md, in docs/pictures; needs Chromium and the real logs",
-    ),
-    ("help", help, "print this list"),
+    task("help", help, "print this list"),
 ];
 
 fn main() -> ExitCode {
@@ -136,11 +111,11 @@ fn main() -> ExitCode {
         Some((name, rest)) => (name.as_str(), rest),
     };
     let name = if matches!(name, "-h" | "--help") { "help" } else { name };
-    let Some((_, run, _)) = TASKS.iter().find(|task| task.0 == name) else {
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
         eprintln!("error: no task is called `{name}`; `cargo xtask help` lists them");
         return ExitCode::from(2);
     };
-    match run(rest) {
+    match (task.run)(rest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -149,18 +124,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the list of subcommands.
 #[expect(clippy::unnecessary_wraps, reason = "all tasks have one signature")]
 fn help(_: &[String]) -> Result<()> {
-    println!("usage: cargo xtask NAME [OPTIONS]\n");
-    for (name, _, help) in TASKS {
-        println!("  {name:<12} {help}");
+    println!("usage: cargo xtask TASK [OPTIONS]\n");
+    for task in TASKS {
+        println!("  {:<12} {}", task.name, task.help);
     }
     Ok(())
-}
-
-/// Returns the workspace's folder, independent of the current folder.
-fn root() -> PathBuf {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask).to_owned()
 }

@@ -1,5 +1,5 @@
-//! The Python package: builds its wheel, tests it, and tests the wheel in an environment without
-//! other packages.
+//! `cargo xtask python`: builds the wheel, tests it, and uses it in an environment without other
+//! packages.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use crate::process::run;
 use crate::{place, python, root};
 
-/// Packages that the tests need, in the versions that the documents name.
+/// Packages that the tests need.
 const PACKAGES: &[&str] = &[
     "maturin>=1.16,<2",
     "pytest",
@@ -35,11 +35,10 @@ const PACKAGES: &[&str] = &[
     python::ROCKETLOGGER,
 ];
 
-/// The oldest C library that the published wheel runs with: 2.28, of 2018.
+/// Platform tag of the published wheel: glibc 2.28 (2018) or later.
 const MANYLINUX: &str = "manylinux_2_28";
 
-/// Requirements on a fresh installation: open, read facts, decode without any other package, run
-/// the command line.
+/// A fresh installation must open a log and decode it without any other package.
 const SMOKE: &str = "\
 import sys, rovelog
 log = rovelog.open(sys.argv[1])
@@ -53,17 +52,16 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     match args {
         [] => check(),
         [option] if option == "--manylinux" => manylinux(),
-        _ => bail!("python takes --manylinux or nothing"),
+        _ => bail!("usage: python [--manylinux]"),
     }
 }
 
-/// Builds the wheel that runs on all distributions with this version of the C library or a later
-/// one, and checks it.
+/// Builds the wheel for all distributions with [`MANYLINUX`], and checks which libraries it needs.
 fn manylinux() -> Result<()> {
-    // zig links against the C library of any version; maturin fails if the wheel needs a later one.
+    // zig links against any version of the C library. maturin fails if the wheel needs a later one.
     let python = python::with("manylinux", &[PACKAGES[0], "ziglang", "auditwheel"])?;
     let out = root().join("target/wheels-manylinux");
-    let programs = python.parent().context("an interpreter is in a folder")?;
+    let programs = python.parent().context("the interpreter is in a folder")?;
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths(std::iter::once(programs.to_path_buf()).chain(env::split_paths(&path)))?;
     let mut build = Command::new(&python);
@@ -83,24 +81,25 @@ pub(crate) fn check() -> Result<()> {
     install(&python, &wheel)?;
     let folder = folder();
     run(Command::new(&python).args(["-m", "mypy", "python"]).current_dir(&folder))?;
-    // In the folder of the tests, so that the installed package is used, not its sources.
+    // In the folder of the tests, Python imports the installed package rather than its sources.
     let tests = folder.join("tests");
     run(Command::new(&python).args(["-m", "mypy.stubtest", "rovelog._core"]).current_dir(&tests))?;
     run(Command::new(&python)
         .args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "auto"])
         .current_dir(&folder))?;
-    in_an_empty_environment(&wheel)
+    try_in_empty_environment(&wheel)
 }
 
-/// What builds the package.
+/// Packages that build the wheel.
 pub(crate) const BUILDER: &[&str] = &[PACKAGES[0]];
 
-/// Returns an environment with the optimised package as users have it, and with `packages`.
+/// Returns the interpreter of an environment with the optimized wheel and `packages`.
 pub(crate) fn release(name: &str, packages: &[&str]) -> Result<PathBuf> {
     Ok(environment("release", name, packages)?.0)
 }
 
-/// Returns an environment with the package as the tests have it, and with `packages`; and the wheel.
+/// Returns the interpreter of an environment with the wheel of the tests and `packages`, and the path of
+/// the wheel.
 pub(crate) fn development(name: &str, packages: &[&str]) -> Result<(PathBuf, PathBuf)> {
     environment("dev", name, packages)
 }
@@ -117,7 +116,7 @@ fn folder() -> PathBuf {
     root().join("crates/rovelog-python")
 }
 
-/// Builds the wheel after removing that of the previous run.
+/// Builds the wheel, and returns its path.
 fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     let out = root().join(format!("target/wheels-{profile}"));
     if out.exists() {
@@ -125,8 +124,8 @@ fn wheel(python: &Path, profile: &str) -> Result<PathBuf> {
     }
     let mut build = Command::new(python);
     build.args(["-m", "maturin", "build", "--quiet", "--profile", profile, "--out"]).arg(&out);
-    // Dependencies are as the other stages have built them; only pyo3, which maturin configures
-    // differently, is compiled again.
+    // With the features of the tests, dependencies are those that other stages have built. Only pyo3 is
+    // compiled again, because maturin configures it differently.
     if profile == "dev" {
         build.args(["--features", "as-tested"]);
     }
@@ -152,13 +151,13 @@ fn install(python: &Path, wheel: &Path) -> Result<()> {
     run(pip.arg(wheel))
 }
 
-fn in_an_empty_environment(wheel: &Path) -> Result<()> {
+fn try_in_empty_environment(wheel: &Path) -> Result<()> {
     let python = python::with("empty", &[])?;
     install(&python, wheel)?;
     smoke(&python)
 }
 
-/// Uses an installed package: opens a log, runs the command line.
+/// Opens a log with an installed package, and runs its command line.
 pub(crate) fn smoke(python: &Path) -> Result<()> {
     let log = root().join("corpus/ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg");
     run(Command::new(python).args(["-c", SMOKE]).arg(&log))?;

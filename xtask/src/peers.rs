@@ -1,4 +1,4 @@
-//! Readers that come with the distribution: its own Python, and a C++ library.
+//! Readers that come with the distribution: python3-rosbag and librosbag-storage.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use anyhow::Result;
 use crate::process::run_or;
 use crate::root;
 
-/// The distribution's interpreter.
+/// The distribution's Python interpreter.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// Returns the distribution's interpreter, if it has this module.
+/// Returns the distribution's Python interpreter if it has this module.
 pub(crate) fn distribution_python(module: &str) -> Option<PathBuf> {
     let python = PathBuf::from(PYTHON);
     let import = format!("import {module}");
@@ -19,7 +19,7 @@ pub(crate) fn distribution_python(module: &str) -> Option<PathBuf> {
     status.is_ok_and(|status| status.success()).then_some(python)
 }
 
-/// Builds `bench/rosbag_view.cpp`. Returns the program, or `None` if librosbag-storage is not
+/// Builds `bench/rosbag_view.cpp`, and returns its path. Returns `None` if librosbag-storage is not
 /// installed.
 pub(crate) fn rosbag_view() -> Result<Option<PathBuf>> {
     if !PathBuf::from("/usr/include/rosbag/view.h").is_file() {

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all checks, the fastest first.
+//! `cargo xtask test`: all checks of CI, the fastest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::process::{self, blessing, run, shown};
-use crate::targets::FORMATS;
-use crate::{browser, corpus, first, package, place, tidy};
+use crate::process::{self, blessing, cargo_package, run, shown};
+use crate::{FORMAT_CRATES, browser, first_command, package, place, tidy};
 
-/// A name and a function.
+/// The name of a stage and its check.
 type Stage = (&'static str, fn() -> Result<()>);
 
-/// The stages. Tests come last, so that their result lines are printed last.
+/// The stages before the tests of the workspace. Those come last, so that their results are printed
+/// last.
 const STAGES: &[Stage] = &[
     ("format", || cargo(&["fmt", "--all", "--", "--check"])),
     ("tidy", tidy::check),
@@ -25,18 +25,18 @@ const STAGES: &[Stage] = &[
     ("doc", doc),
     ("features", features),
     ("packages", packages),
-    ("lock file", lock_of_fuzz),
+    ("lock file", fuzz_lock_file),
     ("doctests", || cargo(&["test", "--workspace", "--doc"])),
-    ("first command", first::check),
+    ("first command", first_command::check),
     ("release tests", release_tests),
     ("python", package::check),
     ("browser", browser::check),
 ];
 
-/// Formats for which the facade must compile alone.
+/// Formats with which the facade must compile alone. The others are alike.
 const ALONE: [&str; 2] = ["ulog", "rld"];
 
-/// Crates that are also tested without overflow checks, as users run them.
+/// Crates whose tests also run without overflow checks, as in the programs of users.
 const RELEASE: [&str; 2] = ["ulog-format", "rld-format"];
 
 /// Runs the subcommand.
@@ -55,30 +55,31 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         println!("  {name:<14} {:>7.1} s", time.as_secs_f64());
     }
     let total: Duration = times.iter().map(|stage| stage.1).sum();
-    println!("  {:<14} {:>7.1} s\n\n--- tests", "together", total.as_secs_f64());
-    if let Some(folder) = place::real() {
+    println!("  {:<14} {:>7.1} s\n\n--- tests", "total", total.as_secs_f64());
+    if let Some(folder) = corpus_generator::real() {
         println!("with the real logs of {}", folder.display());
     }
-    // Tests print when they skip, but a runner hides the output of a passing test.
-    let list = place::target().join("skipped-tests.txt");
-    let _ = fs::remove_file(&list);
-    tests(&list).context("stage `tests` failed")
+    // A test prints that it is skipped, but a runner hides the output of a passing test. So tests also
+    // write it to this file.
+    let skipped = place::target().join("skipped-tests.txt");
+    let _ = fs::remove_file(&skipped);
+    tests(&skipped).context("stage `tests` failed")
 }
 
-/// Prints the skipped tests by reason, from lines of a reason, a tab and a test.
+/// Prints the skipped tests by reason. Each line of `list` has a reason, a tab and the name of a test.
 fn print_skipped(list: &str) {
     let mut skipped: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (why, test) in list.lines().filter_map(|line| line.split_once('\t')) {
-        skipped.entry(why).or_default().insert(test);
+    for (reason, test) in list.lines().filter_map(|line| line.split_once('\t')) {
+        skipped.entry(reason).or_default().insert(test);
     }
-    for (why, tests) in skipped {
+    for (reason, tests) in skipped {
         let tests: Vec<_> = tests.into_iter().collect();
-        println!("\nSKIPPED {} tests, {why}:\n  {}", tests.len(), tests.join("\n  "));
+        println!("\nSKIPPED {} tests, {reason}:\n  {}", tests.len(), tests.join("\n  "));
     }
 }
 
 fn gen_corpus() -> Result<()> {
-    if blessing() { corpus::write() } else { corpus::check() }
+    if blessing() { corpus_generator::write() } else { corpus_generator::check() }
 }
 
 fn clippy() -> Result<()> {
@@ -95,34 +96,36 @@ fn features() -> Result<()> {
         println!("cargo check {}", options.join(" "));
         cargo(&[&["check"], options].concat())
     };
-    for format in FORMATS {
+    for format in FORMAT_CRATES {
         check(&["-p", format])?;
         check(&["-p", format, "--all-features"])?;
     }
+    // A bag with compressed chunks is refused in a build that cannot decompress them.
+    cargo(&["test", "--quiet", "-p", "rosbag12", "--no-default-features", "--test", "compressed"])?;
     for format in ALONE {
         check(&["-p", "rovelog", "--no-default-features", "--features", format])?;
     }
     Ok(())
 }
 
-/// Packages the crates as for publishing. Cargo warns of each test that is left out, so its output
-/// is shown only when it fails.
+/// Packages the crates as for publishing. Cargo warns about each test that a package leaves out, so its
+/// output is shown only if it fails.
 fn packages() -> Result<()> {
-    let mut package = cargo_command(&["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]);
+    let mut package = cargo_package();
     let output = package.output().with_context(|| format!("starting {}", shown(&package)))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "`{}` ended with {}:\n{errors}", shown(&package), output.status);
     Ok(())
 }
 
-/// Compares the lock file of the fuzz targets with what they need: it is not that of the workspace,
-/// and nothing else in CI builds by it.
-fn lock_of_fuzz() -> Result<()> {
+/// Checks that the lock file of the fuzz targets is up to date. They are a workspace of their own, and
+/// no other stage builds them.
+fn fuzz_lock_file() -> Result<()> {
     cargo(&["update", "--workspace", "--locked", "--manifest-path", "fuzz/Cargo.toml"])
 }
 
 fn release_tests() -> Result<()> {
-    // Together, so that what they share is compiled once.
+    // One command, so that shared dependencies are compiled once.
     let packages = RELEASE.iter().flat_map(|package| ["-p", package]);
     let args: Vec<_> = ["test", "--release"].into_iter().chain(packages).collect();
     cargo(&args)
@@ -140,20 +143,20 @@ fn tests(skipped: &Path) -> Result<()> {
     }
     let mut tests = cargo_command(&["nextest", "run", "--workspace", "--no-fail-fast"]);
     let mut runner = tests.env("ROVELOG_SKIPPED", skipped).stderr(Stdio::piped()).spawn()?;
-    // The runner's own result lines come last: they are held back until hidden output is printed.
-    let mut result = Vec::new();
-    let lines = runner.stderr.take().context("the runner's output is piped")?;
+    // The summary of the runner is held back until the skipped tests are printed, so that it comes last.
+    let mut summary = Vec::new();
+    let lines = runner.stderr.take().context("standard error is piped")?;
     for line in BufReader::new(lines).lines() {
         let line = line?;
-        if !result.is_empty() || line.trim_start().starts_with("Summary [") {
-            result.push(line);
+        if !summary.is_empty() || line.trim_start().starts_with("Summary [") {
+            summary.push(line);
         } else {
             eprintln!("{line}");
         }
     }
     let status = runner.wait()?;
     print_skipped(&fs::read_to_string(skipped).unwrap_or_default());
-    for line in &result {
+    for line in &summary {
         eprintln!("{line}");
     }
     if status.success() { Ok(()) } else { bail!("`{tests:?}` ended with {status}") }

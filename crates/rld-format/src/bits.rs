@@ -1,4 +1,4 @@
-//! Bits of rows: copying the words, and transposing them to one bitmap per channel.
+//! Bits of rows: copies the words of rows, and transposes them to one bitmap per channel.
 
 use rovelog_core::wire::U32Le;
 
@@ -10,38 +10,47 @@ pub(crate) fn copy_words(rows: &[u8], row: usize, offset: usize, out: &mut Vec<u
 }
 
 #[cfg(feature = "arrow")]
-/// Makes the bitmaps of eight adjacent bits of `words`, from bit `first` on: bit k of word i
-/// becomes bit i of map k, as in Arrow. Each map has a byte for every eight words, the last one
-/// padded with zeros.
+/// Creates the bitmaps of eight adjacent bits of `words`, starting with bit `first`. Bit k of word
+/// i becomes bit i of map k, which is the bit order of Arrow. Each map has one byte for eight
+/// words; the last byte is padded with zeros.
 pub(crate) fn transpose(words: &[u32], first: u32, maps: &mut [Vec<u8>; 8]) {
     maps.iter_mut().for_each(Vec::clear);
     let (groups, rest) = words.as_chunks::<8>();
     for group in groups {
-        push(eight(group, first), maps);
+        push_columns(transpose_8x8(group, first), maps);
     }
     if !rest.is_empty() {
         let mut group = [0; 8];
         group[..rest.len()].copy_from_slice(rest);
-        push(eight(&group, first), maps);
+        push_columns(transpose_8x8(&group, first), maps);
     }
 }
 
 #[cfg(feature = "arrow")]
-fn push(columns: u64, maps: &mut [Vec<u8>; 8]) {
+fn push_columns(columns: u64, maps: &mut [Vec<u8>; 8]) {
     for (map, byte) in maps.iter_mut().zip(columns.to_le_bytes()) {
         map.push(byte);
     }
 }
 
 #[cfg(feature = "arrow")]
-/// Transposes the eight bytes of eight words as a square of bits.
+/// Transposes the 8x8 square of bits that starts at bit `first` of eight words.
 #[inline]
-fn eight(words: &[u32; 8], first: u32) -> u64 {
+fn transpose_8x8(words: &[u32; 8], first: u32) -> u64 {
     let mut x = 0u64;
     for (i, word) in words.iter().enumerate() {
         x |= u64::from(word >> first & 0xff) << (8 * i);
     }
-    // Squares of one, two and four are swapped over the diagonal (Hacker's Delight, 7-3).
+    // Swap squares of 1x1, 2x2 and 4x4 bits across the diagonal (Hacker's Delight, 7-3). Example
+    // with four words of four bits, where `a2` is bit 2 of word a:
+    //
+    //     words          1x1 swapped    2x2 swapped
+    //     a3 a2 a1 a0    b2 a2 b0 a0    d0 c0 b0 a0
+    //     b3 b2 b1 b0    b3 a3 b1 a1    d1 c1 b1 a1
+    //     c3 c2 c1 c0    d2 c2 d0 c0    d2 c2 b2 a2
+    //     d3 d2 d1 d0    d3 c3 d1 c1    d3 c3 b3 a3
+    //
+    // Each line of the result has one bit of every word, which is the bitmap of one channel.
     let swap = |x: u64, mask: u64, by: u32| {
         let t = (x ^ (x >> by)) & mask;
         x ^ t ^ (t << by)
@@ -56,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_have_the_bits() {
+    fn maps_equal_single_bits() {
         let words: Vec<u32> = (0..77u32).map(|i| i.wrapping_mul(0x9E37_79B9) ^ i << 3).collect();
         for first in [0, 8, 24] {
             let mut maps = Default::default();

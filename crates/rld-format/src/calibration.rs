@@ -1,5 +1,6 @@
-//! Calibration files of the logger (`.dat`): offsets and factors from converter codes to the units
-//! of channels. Version 2 has a magic number; version 1 is identified by its size.
+//! Calibration files of the logger (`.dat`). They have the offsets and factors that convert
+//! converter codes to the units of channels. Version 2 has a magic number; version 1 is identified
+//! by its size.
 
 use rovelog_core::wire::{F64Le, I32Le};
 use zerocopy::FromBytes;
@@ -7,10 +8,10 @@ use zerocopy::FromBytes;
 use crate::error::RldError;
 use crate::wire::{CALIBRATION_MAGIC, CalibrationV1, CalibrationV2};
 
-/// The channels of version 2, in its order.
+/// Names of the channels in a file of version 2, in file order.
 pub const POSITIONS: [&str; 9] = ["V1", "V2", "V3", "V4", "I1L", "I1H", "I2L", "I2H", "DT"];
 
-/// The channels of version 1, in its order.
+/// Names of the channels in a file of version 1, in file order.
 pub const POSITIONS_V1: [&str; 8] = ["I1H", "I1L", "V1", "V2", "I2H", "I2L", "V3", "V4"];
 
 /// The calibration of one channel.
@@ -23,23 +24,23 @@ pub struct ChannelCalibration {
 }
 
 impl ChannelCalibration {
-    /// Returns the calibrated value of a converter code: `(code + offset) * scale`, rounded toward
-    /// zero as the logger does, and clamped to 32 bits.
+    /// Returns the calibrated value of a converter code, which is `(code + offset) * scale`. Like
+    /// in the logger, it is rounded toward zero and clamped to 32 bits.
     #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate, and NaN is 0")]
     pub fn apply(&self, code: i32) -> i32 {
         ((f64::from(code) + f64::from(self.offset)) * self.scale).trunc() as i32
     }
 }
 
-/// A calibration.
+/// The content of a calibration file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
     /// The version of the file: 1 or 2.
     pub version: u16,
-    /// Time of the calibration, Unix seconds.
+    /// Time of the calibration in seconds of Unix time.
     pub time: i64,
-    /// The channels in the order of the file.
+    /// The calibrations of the channels, in file order.
     pub channels: Vec<ChannelCalibration>,
 }
 

@@ -72,6 +72,8 @@ rovelog_core::rules! {
         "unreliable range bits: 1.1 to 1.1.2 mixed them with other bits if digital inputs were off, so they stay 1"
     STOPPED_AT_2_GIB "W-RLD-131" "stopped_at_2_gib" Note
         "a file that ends at 2 GiB, before the number of rows in its header (1.1.4 and earlier): read up to its last row"
+    BAD_MAGIC "W-RLD-132" "bad_magic" Repaired
+        "a file that does not start with the magic of its version, although the rest of its header is consistent"
 }
 
 #[cfg(test)]

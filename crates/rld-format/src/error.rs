@@ -1,4 +1,4 @@
-//! Errors of opening, measuring or writing an RLD file. Damage is not an error: it is a diagnostic.
+//! Errors of opening, measuring or writing RLD files. Damage is not an error but a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
@@ -18,7 +18,7 @@ pub enum RldError {
         /// Length of the header in bytes, as far as it is known.
         header: u64,
     },
-    /// A version without a known description.
+    /// The file version is not supported.
     #[error("unsupported file version {version} after the magic {magic}; supported: BLR% 1 and %RLD 2 to 4")]
     UnknownVersion {
         /// The version in the header.
@@ -26,7 +26,7 @@ pub enum RldError {
         /// The magic as text.
         magic: String,
     },
-    /// A header above the maximum length.
+    /// The header is longer than the maximum.
     #[error("a header of {header} bytes, more than {max}")]
     HeaderTooLarge {
         /// Length in bytes.
@@ -34,25 +34,33 @@ pub enum RldError {
         /// Maximum length in bytes.
         max: u64,
     },
-    /// A header that does not allow rows to be located.
+    /// The header does not allow rows to be located.
     #[error("the rows of this log cannot be located: {why}")]
     NoLayout {
         /// Reason.
         why: String,
     },
-    /// A channel name that is not in the log.
+    /// The text is not the product of a voltage and a current.
+    #[error("{text:?} is not a power like V1*I1 or (V1-V2)*I1; currents: {currents}")]
+    NotAPower {
+        /// The text.
+        text: String,
+        /// Names of the currents of the log.
+        currents: String,
+    },
+    /// The log has no channel with this name.
     #[error("the log has no channel {name:?}")]
     NoChannel {
         /// The requested name.
         name: String,
     },
-    /// A request that is invalid or impossible for this log.
+    /// The request is invalid or impossible for this log.
     #[error("{why}")]
     Refused {
         /// Reason.
         why: String,
     },
-    /// Files that are not parts of the same recording.
+    /// The files are not parts of the same recording.
     #[error("part {part} does not belong to this log: {why}")]
     NotAPart {
         /// Number of the part; the first file is 0.
@@ -60,21 +68,21 @@ pub enum RldError {
         /// The difference.
         why: &'static str,
     },
-    /// A header, a block or a value that cannot be written.
+    /// The header, block or value cannot be written.
     #[error("this cannot be written as RLD: {why}")]
     NotWritable {
         /// Reason.
         why: String,
     },
-    /// Text that is not the logger's CSV.
+    /// The text is not the logger's CSV.
     #[error("line {line} is not CSV of the RocketLogger: {why}")]
     BadCsv {
-        /// Line number, from 1.
+        /// Line number, counted from 1.
         line: u64,
         /// Reason.
         why: String,
     },
-    /// A file that is not a calibration file.
+    /// The file is not a calibration file.
     #[error("not a calibration file: {why}")]
     NotCalibration {
         /// Reason.
@@ -98,7 +106,12 @@ impl RldError {
 impl RldError {
     fn meaning(&self) -> Meaning {
         match self {
-            Self::NotRld | Self::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
+            Self::NotRld => (
+                ErrorKind::NotThisFormat,
+                Some(0),
+                Some("if it is one, its header is damaged beyond the first bytes: look for another copy"),
+            ),
+            Self::NotCalibration { .. } => (ErrorKind::NotThisFormat, Some(0), None),
             Self::HeaderCut { len, .. } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from the logger"))
             }
@@ -114,6 +127,11 @@ impl RldError {
             Self::NoChannel { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("list the channels: rovelog schema FILE"))
             }
+            Self::NotAPower { .. } => (
+                ErrorKind::InvalidArgument,
+                None,
+                Some("multiply a voltage by a current; list the channels: rovelog schema FILE"),
+            ),
             Self::NotAPart { .. } => (
                 ErrorKind::InvalidArgument,
                 None,

@@ -1,37 +1,45 @@
-//! The header of a file: its lengths can contradict each other and the channel table.
+//! Reads the header of a file. Its length fields can contradict each other and the channel table.
 
 use rovelog_core::field_range;
 use rovelog_core::scan::NeedMore;
 use rovelog_core::text::{count, up_to_nul};
+use zerocopy::FromBytes;
 
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::schema::{Notes, is_plausible};
-use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, Version};
+use crate::wire::{CHANNEL_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
-/// Bytes by which loggers of version 3 stated a comment too long: D29 of docs/formats/rld.md.
+/// Number of bytes by which version 3 of the logger overstated the comment length (rule D29 of
+/// docs/formats/rld.md).
 const COMMENT_EXCESS: u32 = 4;
 
-/// Maximum length of a header: 131 070 channels and a comment.
+/// Maximum length of a header in bytes. 131 070 channels, the most that a header can count, fit
+/// with a comment.
 pub(crate) const HEADER_MAX: u64 = 4 << 20;
 
-/// An interpretation of a header.
-pub(crate) struct Understood {
+/// The header as one interpretation of its length fields reads it.
+pub(crate) struct ReadHeader {
     pub(crate) header: Header,
-    /// True if a known writer can have made the channel table.
+    /// True if the channel table is one that a known writer can produce.
     pub(crate) plausible: bool,
     pub(crate) notes: Notes,
 }
 
-/// Returns the header by the first hypothesis that gives a plausible table: as stored, by the
-/// header length, or with a comment and header length that are four bytes too large. The header as
-/// stored wins ties.
+/// Reads the header by the first of these comment lengths that gives a plausible channel table:
+///
+/// 1. the comment length in the lead-in
+/// 2. the comment length that follows from the header length
+/// 3. length 2 less four bytes, because of a bug of the logger (D29)
+/// 4. length 1 less four bytes
+///
+/// If none of them does, the first one that fits into the file is used.
 pub(crate) fn read(
     head: &[u8],
     len: Option<u64>,
     lead_in: &LeadIn,
     version: &Version,
-) -> Result<Result<Understood, NeedMore>, RldError> {
+) -> Result<Result<ReadHeader, NeedMore>, RldError> {
     let stated = lead_in.comment_length.get();
     let size = lead_in.header_size();
     let table = LEAD_IN_LEN + CHANNEL_LEN * lead_in.channels();
@@ -39,7 +47,7 @@ pub(crate) fn read(
     let by_field =
         field.checked_sub(table).and_then(|len| u32::try_from(len).ok()).filter(|len| *len != stated);
     let fits = |size: u64| size <= HEADER_MAX && len.is_none_or(|len| size <= len);
-    // The bytes that the longest interpretation needs.
+    // Number of bytes that the longest interpretation needs.
     let longest =
         [Some(size), by_field.map(|_| field)].into_iter().flatten().filter(|size| fits(*size)).max();
     let Some(longest) = longest else {
@@ -53,16 +61,16 @@ pub(crate) fn read(
     }
     let binary = usize::from(lead_in.binary_count.get());
     let wrapped = field != size && field == size % (1 << 16);
-    // The writer's bug, in a header that can also have a damaged length.
+    // The bug of the logger can occur together with a damaged header length.
     let excess = |len: u32| len.checked_sub(COMMENT_EXCESS).filter(|_| version.number == 3);
     let as_stated = fits(size).then_some(stated);
-    let readings = [as_stated, by_field, by_field.and_then(excess), as_stated.and_then(excess)];
+    let comment_lens = [as_stated, by_field, by_field.and_then(excess), as_stated.and_then(excess)];
     let mut first = None;
-    for (reading, comment_len) in readings.into_iter().enumerate().filter(|(_, len)| len.is_some()) {
+    for (reading, comment_len) in comment_lens.into_iter().enumerate().filter(|(_, len)| len.is_some()) {
         let Ok(header) = Header::from_bytes(head, comment_len) else { continue };
         let plausible = is_plausible(&header.channels, binary, version);
         if plausible || first.is_none() {
-            let found = (reading, Understood { header, plausible, notes: Notes::new() });
+            let found = (reading, ReadHeader { header, plausible, notes: Notes::new() });
             if plausible {
                 first = Some(found);
                 break;
@@ -103,6 +111,11 @@ pub(crate) fn read(
         let text = "invalid names, units, scales or links".to_owned();
         understood.notes.push((&rules::TABLE_IMPLAUSIBLE, table..understood.header.size(), text));
     }
+    let magic = std::mem::replace(&mut understood.header.lead_in.magic, version.magic);
+    if magic != version.magic {
+        let text = format!("the file starts with {magic:02x?} instead of {:02x?}", version.magic);
+        understood.notes.push((&rules::BAD_MAGIC, field_range!(0, LeadIn, magic), text));
+    }
     header_notes(&understood.header, version, &mut understood.notes);
     Ok(Ok(understood))
 }
@@ -124,6 +137,44 @@ fn header_notes(header: &Header, version: &Version, notes: &mut Notes) {
     }
 }
 
+/// Returns the version of the file. With a damaged magic, the whole header is needed.
+pub(crate) fn version(
+    head: &[u8],
+    lead_in: &LeadIn,
+    len: Option<u64>,
+) -> Result<Result<&'static Version, NeedMore>, RldError> {
+    if lead_in.magic != MAGIC && lead_in.magic != MAGIC_V1 {
+        let found = without_magic(head, lead_in).ok_or(RldError::NotRld)?;
+        return if found.is_err() && len.is_some() { Err(RldError::NotRld) } else { Ok(found) };
+    }
+    let number = lead_in.file_version.get();
+    let version = Version::of(number).filter(|version| version.magic == lead_in.magic);
+    version.map(Ok).ok_or_else(|| {
+        let magic = String::from_utf8_lossy(&lead_in.magic).into_owned();
+        RldError::UnknownVersion { version: number, magic }
+    })
+}
+
+/// Returns the version of a file without the magic, if everything else in its header is consistent:
+/// the version is known, the lengths agree, and the channel table is plausible.
+fn without_magic(head: &[u8], lead_in: &LeadIn) -> Option<Result<&'static Version, NeedMore>> {
+    let version = Version::of(lead_in.file_version.get())?;
+    let length = u64::from(lead_in.header_length.get());
+    if lead_in.channels() == 0 || lead_in.header_size() != length {
+        return None;
+    }
+    match read(head, None, lead_in, version).ok()? {
+        Err(need) => Some(Err(need)),
+        Ok(found) => (found.plausible && found.header.size() == length).then_some(Ok(version)),
+    }
+}
+
+/// Returns whether a file that starts with `head` is an RLD file without the magic.
+pub(crate) fn recognizes(head: &[u8]) -> bool {
+    LeadIn::ref_from_prefix(head)
+        .is_ok_and(|(lead_in, _)| matches!(without_magic(head, lead_in), Some(Ok(_))))
+}
+
 #[cfg(test)]
 mod tests {
     use std::ops::Range;
@@ -140,12 +191,12 @@ mod tests {
         LogSpec { version, channels, ..LogSpec::new(1000) }.header().unwrap()
     }
 
-    fn understood(header: &Header, len: Option<u64>) -> Result<Result<Understood, NeedMore>, RldError> {
+    fn understood(header: &Header, len: Option<u64>) -> Result<Result<ReadHeader, NeedMore>, RldError> {
         let lead_in = &header.lead_in;
         read(&header.to_bytes(), len, lead_in, Version::of(lead_in.file_version.get()).unwrap())
     }
 
-    /// Returns what is noted of a header that is in the file as a whole.
+    /// Returns the diagnostics of a file that consists of this header.
     fn noted(header: &Header) -> Vec<(&'static str, Range<u64>, String)> {
         let notes = understood(header, Some(header.size())).unwrap().unwrap().notes;
         notes.into_iter().map(|(rule, range, text)| (rule.name, range, text)).collect()
@@ -171,7 +222,8 @@ mod tests {
         assert_eq!(of(1 << 20, None).unwrap().err(), Some(NeedMore(size(1 << 20))));
     }
 
-    /// The field has 16 bits: a longer header is told from a wrong length.
+    /// The length field has 16 bits. A header that is too long for it gets another message than a
+    /// wrong length does.
     #[test]
     fn a_length_field_is_contradicted_or_too_small_for_the_header() {
         let notes = |comment: usize, field: u16| {

@@ -1,4 +1,4 @@
-//! Positions of rows and values. They follow from the header, so any row is found by arithmetic.
+//! Offsets of rows and values. They follow from the header, so any row is found by arithmetic.
 
 use rovelog_core::text::count;
 use rovelog_core::wire::{I32Le, I64Le};
@@ -6,56 +6,58 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, Header};
 
-/// Position of an analog value in a row.
+/// Location of an analog value in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Offset of its first byte in the row.
+    /// Offset of the first byte within the row.
     pub offset: usize,
-    /// Bytes, 1 to 8: two's complement, little endian.
+    /// Size in bytes, 1 to 8. The value is a little-endian two's-complement integer.
     pub size: usize,
 }
 
-/// Positions of rows in a file and of values in a row. "Data Block Offsets"
+/// Offsets of rows within the file and of values within a row, see "Data Block Offsets" in the
+/// specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// Offset of the first block.
     pub header: u64,
-    /// Words of 32 bits before the analog values of a row.
+    /// Number of 32-bit words before the analog values of a row.
     pub words: usize,
-    /// Analog values, in the order of the channels.
+    /// Locations of the analog values, in the order of the channels.
     pub slots: Vec<Slot>,
-    /// Bytes of a row.
+    /// Size of a row in bytes.
     pub row: usize,
-    /// Rows of a full block.
+    /// Number of rows in a full block.
     pub block_rows: u64,
-    /// Bytes of a full block.
+    /// Size of a full block in bytes.
     pub block: u64,
 }
 
-/// Blocks at regular distances, up to the end of the file or to blocks that are left out.
+/// A run of blocks at regular distances. It ends at the end of the file or at blocks that are left
+/// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Aligned {
-    /// Offset of the first of them.
+pub(crate) struct BlockRun {
+    /// Offset of the first block.
     pub(crate) at: u64,
-    /// Rows before them, as the header counts.
+    /// Number of rows before the first block, including rows that were left out.
     pub(crate) before: u64,
-    /// Number of these rows that were left out.
+    /// Number of rows before the first block that were left out.
     pub(crate) left_out: u64,
 }
 
-impl Aligned {
-    /// Returns the blocks of a file, of which the first is at this offset.
+impl BlockRun {
+    /// Returns the run that starts with the first block of a file.
     pub(crate) fn from(at: u64) -> Self {
         Self { at, before: 0, left_out: 0 }
     }
 }
 
 impl Layout {
-    /// Makes the layout for a header; the first block is at `header_end`. `extra_word` adds the
-    /// word that releases 2.0 to 2.0.1 wrote without binary channels.
+    /// Creates the layout for a header. The first block is at `header_end`. `extra_word` adds the
+    /// word that releases 2.0 to 2.0.1 wrote to each row if there are no binary channels.
     ///
     /// # Errors
-    /// Returns the reason, as text, if rows cannot be located because of a size.
+    /// Returns the reason as text if a size in the header does not allow rows to be located.
     pub fn of(header: &Header, header_end: u64, extra_word: bool) -> Result<Self, String> {
         let lead_in = &header.lead_in;
         let binary = usize::from(lead_in.binary_count.get());
@@ -82,12 +84,13 @@ impl Layout {
         if declared && at == 0 {
             return Err("rows without channels".to_owned());
         }
-        // At most 2^32 rows of 2^20 bytes.
+        // Does not overflow: at most 2^32 rows of 2^20 bytes.
         let block = BLOCK_TIMES_LEN + block_rows * at as u64;
         Ok(Self { header: header_end, words, slots, row: at, block_rows, block })
     }
 
-    /// Returns the size in bytes of blocks with `rows` rows in total, all but the last one full.
+    /// Returns the size in bytes of the blocks that hold `rows` rows. All blocks but the last are
+    /// full.
     pub fn body(&self, rows: u64) -> u128 {
         if self.block_rows == 0 {
             return 0;
@@ -98,8 +101,8 @@ impl Layout {
         u128::from(full) * u128::from(self.block) + last
     }
 
-    /// Returns the number of complete rows in a body of `len` bytes. A block whose times are cut
-    /// has none.
+    /// Returns the number of complete rows in blocks of `len` bytes in total. A block that ends
+    /// within its times has no rows.
     pub fn rows_in(&self, len: u64) -> u64 {
         if self.row == 0 {
             return 0;
@@ -125,25 +128,24 @@ impl Layout {
         self.header + block * self.block
     }
 
-    /// Returns the times of a block, in place in the bytes of its file; `None` if the file ends
-    /// before.
+    /// Returns a reference to the times of a block. `None` if the file ends before their end.
     pub(crate) fn block_times<'a>(&self, file: &'a [u8], block: u64) -> Option<&'a BlockTimes> {
         times_at(file, self.block_at(block))
     }
 
-    /// Returns the number of blocks for `rows` rows.
+    /// Returns the number of blocks that hold `rows` rows.
     pub fn blocks(&self, rows: u64) -> u64 {
         if self.block_rows == 0 { 0 } else { rows.div_ceil(self.block_rows) }
     }
 }
 
-/// Returns the block times at an offset of a file, in place; `None` if the file ends before.
+/// Returns a reference to the block times at offset `at`. `None` if the file ends before their end.
 pub(crate) fn times_at(file: &[u8], at: u64) -> Option<&BlockTimes> {
     let from = usize::try_from(at).ok()?;
     BlockTimes::ref_from_prefix(file.get(from..)?).ok().map(|(block_times, _)| block_times)
 }
 
-/// Returns the analog value stored in `bytes`, which are 1 to 8, sign extended.
+/// Returns the analog value stored in `bytes`, sign extended. There must be 1 to 8 bytes.
 #[inline]
 pub(crate) fn value(bytes: &[u8]) -> i64 {
     if let Ok(value) = I32Le::ref_from_bytes(bytes) {
@@ -155,7 +157,7 @@ pub(crate) fn value(bytes: &[u8]) -> i64 {
     wide.get() << unused >> unused
 }
 
-/// Returns the number at `offset` of each row in `rows`, in place.
+/// Returns references to the numbers at `offset` within each row of `rows`.
 #[inline]
 pub(crate) fn column<'a, T>(rows: &'a [u8], row: usize, offset: usize) -> impl Iterator<Item = &'a T>
 where
@@ -166,7 +168,7 @@ where
     })
 }
 
-/// Returns the analog value in `slot` of each row in `rows`.
+/// Returns the analog values in `slot` of each row of `rows`.
 #[inline]
 pub(crate) fn values(rows: &[u8], row: usize, slot: Slot) -> impl Iterator<Item = i64> {
     rows.chunks_exact(row).map(move |row| value(&row[slot.offset..slot.offset + slot.size]))
@@ -196,18 +198,19 @@ mod tests {
         for rows in 0..20 {
             let body = u64::try_from(layout.body(rows)).unwrap();
             assert_eq!(layout.rows_in(body), rows);
-            // Block times without a row add none; nor does a byte less than a row.
+            // Up to three more bytes are less than a row or than block times.
             assert_eq!(layout.rows_in(body + 3), rows);
         }
         assert_eq!(layout.row_at(4), 100 + 44 + 32 + 4);
-        // Without channels, or with blocks of no rows.
+        // Rows of 0 bytes, and blocks of 0 rows.
         assert_eq!(Layout { row: 0, block: 32, ..layout.clone() }.rows_in(100), 0);
         assert_eq!(Layout { block_rows: 0, block: 32, ..layout }.rows_in(100), 0);
     }
 
-    /// A header that counts neither rows nor blocks needs no place for them.
+    /// A block size of 0 and a header without channels are only valid if the header counts no rows
+    /// and no blocks.
     #[test]
-    fn rows_that_are_counted_need_channels_and_blocks_that_hold_them() {
+    fn counted_rows_require_channels_and_a_block_size() {
         let of = |channels: usize, block_rows: u32, rows: u64, blocks: u32| {
             let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8); channels];
             let mut header = LogSpec { channels, ..LogSpec::new(1000) }.header().unwrap();

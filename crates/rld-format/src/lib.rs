@@ -2,14 +2,15 @@
 //!
 //! # Open
 //!
-//! [`Rld::open`](Format::open) takes bytes in memory or in a mapped file.
+//! [`RldReader::open`] takes a path, [`RldReader::from_bytes`] bytes in memory or in a mapped file, and
+//! [`RldReader::options`] has further options.
 //! [`Rld::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
 //! error: an error means that nothing can be read.
 //!
 //! ```no_run
-//! use rld_format::{Format, LogStream, ReadOptions, Rld};
+//! use rld_format::{Format, LogStream, ReadOptions, Rld, RldReader};
 //!
-//! let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! let log = RldReader::open("power.rld")?;
 //!
 //! let mut pipe = Rld::stream(Box::new(std::io::stdin()), &ReadOptions::default())?;
 //! while let Some(record) = pipe.next_record()? {
@@ -25,8 +26,8 @@
 //! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
-//! # use rld_format::{Format, LogReader, ReadOptions, Rld};
-//! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! # use rld_format::{LogReader, RldReader};
+//! # let log = RldReader::open("power.rld")?;
 //! let info = log.info();
 //! println!("{}, {} bytes lost, {:?} to {:?}", info.state.name(), info.lost.bytes, info.start, info.end);
 //! for topic in log.topics() {
@@ -47,8 +48,8 @@
 //! its raw and physical values.
 //!
 //! ```no_run
-//! # use rld_format::{Format, LogReader, ReadOptions, Select, Rld};
-//! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! # use rld_format::{LogReader, RldReader, Select};
+//! # let log = RldReader::open("power.rld")?;
 //! for record in log.records(&Select::topic("samples")) {
 //!     println!("{}", record?.value()?.to_json());
 //! }
@@ -66,8 +67,8 @@
 //! physical values and the time axis.
 //!
 //! ```no_run
-//! # use rld_format::{Format, LogReader, ReadOptions, Select, Rld};
-//! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! # use rld_format::{LogReader, RldReader, Select};
+//! # let log = RldReader::open("power.rld")?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("samples") {
 //!     for batch in topic.columns(&Select::all())? {
@@ -110,9 +111,8 @@
 //! [`Rld::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
-//! # use rld_format::{Format, LogReader, ReadOptions, Rld};
-//! # use rld_format::rovelog_core::RecoverOptions;
-//! # let log = Rld::open(std::fs::read("power.rld")?.into(), &ReadOptions::default())?;
+//! # use rld_format::{LogReader, RecoverOptions, RldReader};
+//! # let log = RldReader::open("power.rld")?;
 //! let mut recovered = std::fs::File::create("power-recovered.rld")?;
 //! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
@@ -168,12 +168,12 @@ pub mod wire;
 mod writer;
 
 use std::ops::Range;
+use std::path::Path;
 
 use rovelog_core::partial::Ranges;
 use rovelog_core::reader::{Companion, Records, Texts, refuse};
 use rovelog_core::{
-    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, RecoverOptions, Recovery, Result, Sliced, Text,
-    Topic, TopicId, Usage,
+    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Recovery, Sliced, Text, Topic, TopicId, Usage,
 };
 
 #[cfg(feature = "arrow")]
@@ -187,11 +187,13 @@ pub use state::AMBIENT;
 pub use stream::RldStream;
 pub use writer::{ChannelSpec, LogSpec, RldWriter, SplitWriter, Written, encode_row, set_counts};
 
-// Users of this crate alone find here the traits that open and read a log, and core itself.
+// Re-exported for users who depend on this crate alone.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
+pub use rovelog_core::{
+    Error, Format, LogReader, LogStream, OpenOptions, ReadOptions, RecoverOptions, Result, Select,
+};
 
-/// Severity of the comment as a console line: `info`.
+/// Syslog severity with which the comment is returned as a text: `info`.
 const COMMENT_LEVEL: u8 = 6;
 
 /// The RLD format.
@@ -199,7 +201,7 @@ const COMMENT_LEVEL: u8 = 6;
 pub struct Rld;
 
 impl Format for Rld {
-    const INFO: FormatInfo = wire::INFO;
+    const INFO: FormatInfo = FormatInfo { recognizes: Some(header::recognizes), ..wire::INFO };
     type Reader = RldReader;
     type Stream = RldStream<Box<dyn std::io::Read + Send>>;
 
@@ -219,10 +221,39 @@ impl Format for Rld {
         Ok(scan::open_with(bytes, companions, options)?)
     }
 
-    /// Joins the parts of a split recording, given in any order. They have one clock, so nothing is
-    /// aligned.
+    /// Joins the parts of a split recording, which can be given in any order. `Align` is ignored,
+    /// because all parts have the same clock.
     fn merge(logs: &[&RldReader], _: Align, out: &mut dyn std::io::Write) -> Result<Merged> {
         Ok(edit::merge(logs, out)?)
+    }
+}
+
+impl RldReader {
+    /// Opens an RLD log with the default options. The file is read into memory.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not an RLD log. Damage is not an error:
+    /// [`diagnostics`](LogReader::diagnostics) lists it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path)
+    }
+
+    /// Opens an RLD log in memory with the default options.
+    ///
+    /// # Errors
+    /// If the bytes are not an RLD log.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        Self::options().from_bytes(bytes)
+    }
+
+    /// Returns the options with which an RLD log is opened.
+    ///
+    /// ```no_run
+    /// let log = rld_format::RldReader::options().strict(true).open("power.rld")?;
+    /// # Ok::<(), rld_format::Error>(())
+    /// ```
+    pub fn options() -> OpenOptions<Rld> {
+        OpenOptions::new()
     }
 }
 
@@ -277,7 +308,7 @@ impl LogReader for RldReader {
     }
 
     fn needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
-        // Where bytes are missing or were added, only all block times tell where a row is.
+        // After missing or added bytes, the offset of a row depends on all block times before it.
         (!self.is_suspect || self.unread.is_empty()).then(|| self.still_needed(select))
     }
 
@@ -285,7 +316,7 @@ impl LogReader for RldReader {
         &self.diagnostics
     }
 
-    /// Returns the comment, the only text of a log, at the start of the log.
+    /// Returns the comment, which is the only text in the format, at the start time of the log.
     fn texts(&self) -> Option<Texts<'_>> {
         let comment = self.header().comment_text();
         let text = Text::new(self.info.start, wire::LEAD_IN_LEN, COMMENT_LEVEL, comment);

@@ -1,5 +1,5 @@
-//! The random-access reader: a log in memory or in mapped files, one file or the parts of a split
-//! set.
+//! The random-access reader of a log in memory or in mapped files: one file, or the parts of a
+//! split recording.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -7,13 +7,13 @@ use rovelog_core::order::{Blocks as OrderBlocks, InOrder, Place};
 use rovelog_core::partial::Unread;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, Record, Select, Topic, TopicId};
 
-use crate::clock::{Blocks, ClockReport, TimeMap, TimeOptions};
+use crate::clock::{Blocks, ClockReport, TimeAxis, TimeBase, TimeMap, TimeOptions};
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::layout::{Layout, times_at};
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::state::{self, AMBIENT, unix};
+use crate::state::{self, AMBIENT};
 use crate::validate::Validated;
 use crate::wire::{BlockTimes, Header};
 
@@ -22,22 +22,22 @@ use crate::wire::{BlockTimes, Header};
 #[derive(Debug)]
 pub struct RldReader {
     pub(crate) parts: Vec<Part>,
-    /// The rows of all files, ascending.
+    /// The segments of all files, in ascending order of rows.
     pub(crate) segments: Vec<Segment>,
     pub(crate) validated: Validated,
     /// `None` if the header does not allow rows to be located.
     pub(crate) table: Option<Table>,
     pub(crate) blocks: Blocks,
-    /// Times of rows on the Unix clock.
+    /// Times of rows, on the clock of the log.
     pub(crate) times: TimeMap,
     pub(crate) report: ClockReport,
     pub(crate) rows: u64,
     pub(crate) topics: Vec<Topic>,
     pub(crate) info: LogInfo,
     pub(crate) diagnostics: Diagnostics,
-    /// The ranges of the first file that were not read.
+    /// Ranges of the first file that were not fetched.
     pub(crate) unread: Unread,
-    /// Whether block times that were read are not those of a log without missing or added bytes.
+    /// True if block times are invalid or go back, so that bytes may be missing or added.
     pub(crate) is_suspect: bool,
     pub(crate) ambient: Option<Box<RldReader>>,
 }
@@ -46,36 +46,36 @@ pub struct RldReader {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) bytes: Bytes,
-    /// Offset of its first byte in the concatenated files of the log.
+    /// Offset of the first byte of the file in the concatenated files of the log.
     pub(crate) base: u64,
     pub(crate) header: Header,
-    /// Number of its first row in the log.
+    /// Number of the first row of the file, counted in the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
-    /// Rows after those that the header counts.
+    /// Number of rows that the header does not count.
     pub(crate) left_out: u64,
 }
 
-/// Rows of a file in blocks at regular distances. A file has one segment, and one more behind each
-/// place where blocks are left out.
+/// Rows of a file in blocks at regular distances. A file has one segment, and another one after
+/// each range of blocks that are left out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// Index of the file.
     pub(crate) part: usize,
     /// Offset of the first block in that file.
     pub(crate) at: u64,
-    /// Number of the first row in the log.
+    /// Number of the first row, counted in the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
 }
 
 impl Segment {
-    /// Returns the offset in its file of a row with this number in the log.
+    /// Returns the offset of a row within its file. `row` is counted in the log.
     pub(crate) fn row_at(&self, layout: &Layout, row: u64) -> u64 {
         self.at + layout.row_from(row - self.row)
     }
 
-    /// Returns the offset in its file of a block with this number in the segment.
+    /// Returns the offset of a block within its file. `block` is counted in the segment.
     pub(crate) fn block_at(&self, layout: &Layout, block: u64) -> u64 {
         self.at + block * layout.block
     }
@@ -92,6 +92,7 @@ impl RldReader {
     /// Adds the ambient file of this recording as a second topic.
     #[must_use]
     pub fn with_ambient(mut self, mut ambient: Self) -> Self {
+        ambient.set_time_base(self.times.base);
         if let Some(topic) = ambient.topics.pop() {
             let (id, name) = (TopicId(1), AMBIENT.to_owned());
             let mut added = Topic::new(id, name.clone(), name, topic.schema);
@@ -108,7 +109,26 @@ impl RldReader {
         self
     }
 
-    /// Reports a file that is named like one of the log's but is not one.
+    /// Computes the times of rows on a clock, and the values that depend on them.
+    pub(crate) fn set_time_base(&mut self, base: TimeBase) {
+        let topic = &mut self.topics[0];
+        // Each row of an ambient file is a block with its own times, so its times are interpolated
+        // between block times.
+        let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
+        self.times = self.blocks.map(TimeOptions::new(axis, base));
+        topic.first = self.times.timestamp(0);
+        topic.last = self.rows.checked_sub(1).and_then(|row| self.times.timestamp(row));
+        topic.timed = self.times.pieces.iter().map(|piece| piece.end - piece.start).sum();
+        topic.in_order = self.times.is_ascending();
+        (self.info.start, self.info.end) = (topic.first, topic.last);
+        self.info.utc = if base == TimeBase::Unix {
+            None
+        } else {
+            self.blocks.utc(&self.times, &self.blocks.map(TimeOptions::new(axis, TimeBase::Unix)))
+        };
+    }
+
+    /// Reports a file that is named like a part of the log but does not belong to it.
     pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
         let size = self.info.size;
         self.diagnostics.push(&rules::PART_LEFT_OUT, size..size, || format!("{name}: {why}"));
@@ -125,7 +145,7 @@ impl RldReader {
         &self.validated.header
     }
 
-    /// Returns, for each file, its header, its bytes, and the numbers of its rows in the log.
+    /// Returns the header, the bytes and the range of row numbers of each file.
     pub fn parts(&self) -> impl Iterator<Item = (&Header, &Bytes, Range<u64>)> {
         self.parts.iter().map(|part| (&part.header, &part.bytes, part.row..part.row + part.rows))
     }
@@ -144,7 +164,7 @@ impl RldReader {
         at.ok_or_else(|| RldError::NoChannel { name: name.to_owned() })
     }
 
-    /// Returns the positions of rows and values in the first file.
+    /// Returns the offsets of rows and values in the first file.
     ///
     /// # Errors
     /// Returns an error if the header does not allow rows to be located.
@@ -157,20 +177,20 @@ impl RldReader {
         self.rows
     }
 
-    /// Returns the row with this number, in constant time.
+    /// Returns the row with this number. Takes constant time.
     pub fn row(&self, row: u64) -> Option<Row<'_>> {
         let (segment, table) = (self.segment_of(row)?, self.table.as_ref()?);
         let at = segment.row_at(&table.layout, row);
         Some(Row::new(self.parts[segment.part].slice(at, at + table.layout.row as u64), table))
     }
 
-    /// Returns the bytes of `rows` in runs without block times between rows: the number of the
-    /// first row, and the bytes of the run. A run has at most `at_most` rows.
+    /// Returns the bytes of `rows` in runs that have no block times within. Each item is the number
+    /// of the first row and the bytes of the run. A run has at most `at_most` rows.
     pub fn runs(&self, rows: Range<u64>, at_most: u64) -> Runs<'_> {
         Runs { reader: self, next: rows.start, end: rows.end.min(self.rows), at_most: at_most.max(1) }
     }
 
-    /// Returns the times of all blocks as stored, with the number of their first row.
+    /// Returns the stored times of all blocks, each with the number of the first row of its block.
     pub fn block_times(&self) -> impl Iterator<Item = (u64, &BlockTimes)> {
         self.segments.iter().flat_map(move |segment| {
             let layout = self.table.as_ref().map(|table| &table.layout);
@@ -188,7 +208,7 @@ impl RldReader {
         self.ambient.as_deref()
     }
 
-    /// Returns what the block times tell about the clocks.
+    /// Returns the gaps, steps and delays of the clocks, as found in the block times.
     pub fn clock_report(&self) -> &ClockReport {
         &self.report
     }
@@ -198,7 +218,9 @@ impl RldReader {
         self.blocks.map(options)
     }
 
-    /// Returns the times of rows on the Unix clock, as in records.
+    /// Returns the times that records have. They are on the Unix clock, or on the monotonic clock
+    /// if the Unix clock was set during the log or
+    /// [`ReadOptions::clock`](rovelog_core::ReadOptions::clock) selects it.
     pub fn record_times(&self) -> &TimeMap {
         &self.times
     }
@@ -217,15 +239,15 @@ impl RldReader {
         }
     }
 
-    /// Returns the rows of the blocks that start in this range of bytes, as ascending ranges: at
-    /// most one for each segment.
+    /// Returns the rows of the blocks that start in a range of bytes, as ascending ranges, at most
+    /// one for each segment.
     fn rows_of_blocks(&self, bytes: &Range<u64>) -> Vec<Range<u64>> {
         let Some(layout) = self.table.as_ref().map(|table| &table.layout) else { return Vec::new() };
         let of_segment = |segment: &Segment| {
             let blocks = layout.blocks(segment.rows);
             let base = self.parts[segment.part].base;
             let before = |at: u64| {
-                // The first block that does not start before `at`.
+                // Binary search for the first block that starts at `at` or later.
                 let (mut low, mut high) = (0, blocks);
                 while low < high {
                     let middle = low.midpoint(high);
@@ -268,7 +290,7 @@ impl RldReader {
         let reader = if place.topic == 0 { self } else { self.ambient()? };
         let row = reader.row(place.seq)?;
         let table = reader.table.as_ref()?;
-        let time = reader.times.time(place.seq).map(unix);
+        let time = reader.times.timestamp(place.seq);
         Some(Record::new(topic, time, place.offset, place.seq, row.bytes(), table))
     }
 
@@ -288,13 +310,13 @@ impl RldReader {
         places.filter_map(|place| self.record_at(place))
     }
 
-    /// Returns the reader of a topic: of this log's rows, or of its ambient file's.
+    /// Returns the reader that has the rows of a topic: this one, or that of the ambient file.
     pub(crate) fn of_topic(&self, topic: &Topic) -> Result<&Self, RldError> {
         let reader = if topic.id.index() == 0 { Some(self) } else { self.ambient() };
         reader.ok_or_else(|| RldError::refused("this log has no ambient file"))
     }
 
-    /// Returns all rows as records in file order; ambient ones last.
+    /// Returns all rows as records in file order, with those of the ambient file last.
     pub fn records_in_file_order(&self) -> impl Iterator<Item = Record<'_>> {
         let rows = |topic: u32, reader: Option<&'_ Self>| {
             (0..reader.map_or(0, |reader| reader.rows)).map(move |seq| (topic, seq))
@@ -303,7 +325,8 @@ impl RldReader {
         places.filter_map(|(topic, seq)| self.record_at(self.place(topic, seq)))
     }
 
-    /// Returns the last row before the start, for each topic for which `select` asks for it.
+    /// Returns the last row before the start of the window, for each topic that `select` wants it
+    /// of.
     fn last_before_window(&self, select: &Select) -> Vec<Place> {
         let last = |topic: &Topic| {
             let reader = if topic.id.0 == 0 { self } else { self.ambient()? };
@@ -320,14 +343,14 @@ impl RldReader {
         self.times.rows_between(None, Some(start)).last().map(|rows| rows.end - 1)
     }
 
-    /// Returns the position of a row of a topic in the order of records.
+    /// Returns the sort key of a row.
     fn place(&self, topic: u32, row: u64) -> Place {
         let reader = if topic == 0 { self } else { self.ambient().unwrap_or(self) };
-        Place { time: ordered(&reader.times, row), offset: reader.offset_of(row), topic, seq: row }
+        Place { time: sort_time(&reader.times, row), offset: reader.offset_of(row), topic, seq: row }
     }
 }
 
-/// Runs of rows without block times between them.
+/// Iterator over runs of rows that have no block times within.
 #[derive(Clone, Debug)]
 pub struct Runs<'a> {
     reader: &'a RldReader,
@@ -355,18 +378,18 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
-/// Number of rows that are ordered at a time.
-const ORDERED: u64 = 1 << 14;
+/// Maximum number of rows in a group. The rows of a group are sorted together.
+const MAX_GROUP_ROWS: u64 = 1 << 14;
 
-/// Rows of both topics within a selection, in groups.
+/// The selected rows of both topics, in groups.
 struct Selected<'a> {
     reader: &'a RldReader,
-    /// Topic, rows, and the range of their times.
+    /// For each group, the topic, the rows, and the range of their times.
     groups: Vec<(u32, Range<u64>, RangeInclusive<i64>)>,
 }
 
-/// Returns the time by which a row is ordered: rows without a time come first.
-fn ordered(times: &TimeMap, row: u64) -> i64 {
+/// Returns the time by which a row is sorted. Rows without a time come first.
+fn sort_time(times: &TimeMap, row: u64) -> i64 {
     times.time(row).unwrap_or(i64::MIN)
 }
 
@@ -379,11 +402,11 @@ impl<'a> Selected<'a> {
             for rows in reader.rows_selected(select) {
                 let mut from = rows.start;
                 while from < rows.end {
-                    // A group ends with its piece, so that its first and last rows have its minimum
-                    // and maximum times.
+                    // A group does not extend beyond its piece of the time map. So its first row
+                    // has the minimum time and its last row the maximum.
                     let piece = reader.times.piece(from).map_or(rows.end, |piece| piece.end);
-                    let to = rows.end.min(piece).min(from + ORDERED);
-                    let span = ordered(&reader.times, from)..=ordered(&reader.times, to - 1);
+                    let to = rows.end.min(piece).min(from + MAX_GROUP_ROWS);
+                    let span = sort_time(&reader.times, from)..=sort_time(&reader.times, to - 1);
                     groups.push((topic.id.0, from..to, span));
                     from = to;
                 }

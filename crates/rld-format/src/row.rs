@@ -1,4 +1,4 @@
-//! One row: its bits, raw integers and physical values, read in place.
+//! A row: its bits, raw integers and physical values, read without copying.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use zerocopy::FromBytes;
 use crate::layout::{Layout, value};
 use crate::schema::Channel;
 
-/// Channels and their positions: what reading values from rows needs.
+/// The channels and their layout, which are needed to read values from rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) channels: Vec<Channel>,
@@ -32,7 +32,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Makes a row of `bytes`, which have the length of one.
+    /// Creates a row from its bytes, which must have the length of a row.
     pub(crate) fn new(bytes: &'a [u8], table: &'a Table) -> Self {
         Self { bytes, table }
     }
@@ -48,7 +48,8 @@ impl<'a> Row<'a> {
         <[U32Le]>::ref_from_bytes(words).ok()?.get(word).map(|word| word.get())
     }
 
-    /// Returns the bit of a binary channel. "right aligned with the first channel at LSB"
+    /// Returns the bit of a binary channel. The first channel is the least significant bit of the
+    /// first word.
     pub fn bit(&self, channel: usize) -> Option<bool> {
         (channel < self.table.binary())
             .then(|| self.word(channel / 32))
@@ -62,7 +63,8 @@ impl<'a> Row<'a> {
         Some(value(&self.bytes[slot.offset..slot.offset + slot.size]))
     }
 
-    /// Returns whether an analog channel is in range by its linked bit; true without a link.
+    /// Returns whether the value of an analog channel is in range by its linked bit. True without a
+    /// link.
     pub fn is_valid(&self, channel: usize) -> Option<bool> {
         match self.table.channels.get(channel)?.valid {
             Some(bit) => self.bit(bit),

@@ -1,28 +1,26 @@
-//! The scan that opens a log: files are taken one by one, validated, and their block times
-//! followed.
+//! Opens a log: validates its files one after the other and tracks their block times.
 
 use std::ops::Range;
 
-use rovelog_core::partial::Unread;
 use rovelog_core::reader::Companion;
 use rovelog_core::scan::Window;
-use rovelog_core::{Bytes, Diagnostics, ReadOptions, Rule, Topic};
+use rovelog_core::{Bytes, Clock, Diagnostics, ReadOptions, Rule, Topic};
 
-use crate::clock::{self, Blocks, Noticed, TimeAxis, TimeBase, TimeOptions, Tracker};
+use crate::clock::{self, Blocks, ClockChange, TimeBase, TimeOptions, Tracker};
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::layout::{Aligned, times_at};
+use crate::layout::{BlockRun, times_at};
 use crate::names;
 use crate::reader::{Part, RldReader, Segment};
-use crate::resync::{Follower, Step};
+use crate::resync::{BlockScan, Step};
 use crate::row::{Row, Table};
-use crate::state::{self, AMBIENT, Known, unix};
+use crate::state::{self, ReadResult};
 use crate::validate::{Validated, validate};
-use crate::watch::Watch;
+use crate::watch::RowChecks;
 use crate::wire::BLOCK_TIMES_LEN;
 
-/// Validates a file in memory.
-pub(crate) fn validated(bytes: &[u8]) -> Result<Validated, RldError> {
+/// Validates a complete file.
+pub(crate) fn validate_file(bytes: &[u8]) -> Result<Validated, RldError> {
     let len = bytes.len() as u64;
     match validate(bytes, Some(len))? {
         Ok(validated) => Ok(validated),
@@ -30,10 +28,10 @@ pub(crate) fn validated(bytes: &[u8]) -> Result<Validated, RldError> {
     }
 }
 
-/// Validates a part of the log whose first file is `first`: the nine fields that identify a
-/// recording and the channel tables must agree.
-pub(crate) fn validated_part(bytes: &[u8], first: &Validated) -> Result<Validated, &'static str> {
-    let own = validated(bytes).map_err(|_| "it does not open")?;
+/// Validates a part of the log whose first file is `first`. Nine fields of the lead-in and the
+/// channel table must be equal in both.
+pub(crate) fn validate_part(bytes: &[u8], first: &Validated) -> Result<Validated, &'static str> {
+    let own = validate_file(bytes).map_err(|_| "it does not open")?;
     let (a, b) = (&first.header.lead_in, &own.header.lead_in);
     let differs = [
         (a.file_version != b.file_version, "another version"),
@@ -73,49 +71,50 @@ impl RldReader {
     pub fn join(parts: Vec<Bytes>, options: &ReadOptions) -> Result<Self, RldError> {
         let mut parts = parts.into_iter();
         let first = parts.next().ok_or_else(|| RldError::refused("a log has at least one file"))?;
-        let validated = validated(&first)?;
-        let mut opened = Opening::new(validated, options);
-        opened.part(first, None);
+        let validated = validate_file(&first)?;
+        let mut opened = LogOpener::new(validated, options);
+        opened.add_part(first, None);
         for (i, bytes) in parts.enumerate() {
-            let own = validated_part(&bytes, &opened.validated)
+            let own = validate_part(&bytes, &opened.validated)
                 .map_err(|why| RldError::NotAPart { part: i + 1, why })?;
-            opened.part(bytes, Some(own));
+            opened.add_part(bytes, Some(own));
         }
         Ok(opened.finish())
     }
 
-    /// Reads the same files with the rows after those that their headers count.
+    /// Opens the same files again, with the rows that their headers do not count.
     pub(crate) fn reopened_whole(&self) -> Result<Self, RldError> {
-        let further = |part: &Part| part.left_out;
-        let first = self.parts.first().map_or(0, further);
-        let validated = Validated { further: first, ..self.validated.clone() };
-        let mut opened = Opening::new(validated, &ReadOptions::default());
+        let left_out = |part: &Part| part.left_out;
+        let first = self.parts.first().map_or(0, left_out);
+        let validated = Validated { extra_rows: first, ..self.validated.clone() };
+        let mut opened = LogOpener::new(validated, &ReadOptions::default());
         for (i, part) in self.parts.iter().enumerate() {
-            let own = if i == 0 { None } else { Some(validated_part(&part.bytes, &self.validated)) };
+            let own = if i == 0 { None } else { Some(validate_part(&part.bytes, &self.validated)) };
             let own = own.transpose().map_err(|why| RldError::NotAPart { part: i, why })?;
-            opened.part(part.bytes.clone(), own.map(|own| Validated { further: further(part), ..own }));
+            opened
+                .add_part(part.bytes.clone(), own.map(|own| Validated { extra_rows: left_out(part), ..own }));
         }
         Ok(opened.finish())
     }
 }
 
-/// Opens a log with its other files, in the order of [`names::companions`]. Files that do not belong
-/// to it are reported and left out.
+/// Opens a log with its companion files, which are in the order of [`names::companions`]. Files
+/// that do not belong to the log are reported and left out.
 pub(crate) fn open_with(
     first: Bytes,
     companions: Vec<Companion>,
     options: &ReadOptions,
 ) -> Result<RldReader, RldError> {
-    // An ambient file that is opened itself: its companions are its own parts.
-    let alone = validated(&first)?.is_ambient();
+    // If the user opens an ambient file, its companions are its own parts.
+    let alone = validate_file(&first)?.is_ambient();
     let mut parts = companions;
     let first_ambient = parts.iter().position(|(name, _)| !alone && names::is_ambient(name));
     let ambient = parts.split_off(first_ambient.unwrap_or(parts.len()));
     let mut left_out = Vec::new();
-    let mut log = longest(first, parts, options, &mut left_out)?;
+    let mut log = join_longest(first, parts, options, &mut left_out)?;
     let mut ambient = ambient.into_iter();
     if let Some((name, first)) = ambient.next() {
-        match longest(first, ambient.collect(), options, &mut left_out) {
+        match join_longest(first, ambient.collect(), options, &mut left_out) {
             Ok(ambient) if ambient.validated.is_ambient() => log = log.with_ambient(ambient),
             Ok(_) => left_out.push((name, "its channels are not those of sensors".to_owned())),
             Err(error) => left_out.push((name, error.to_string())),
@@ -127,8 +126,8 @@ pub(crate) fn open_with(
     Ok(log)
 }
 
-/// Returns the longest sequence of files, from the first on, that is one log.
-fn longest(
+/// Joins the longest sequence of files, starting with the first, that forms one log.
+fn join_longest(
     first: Bytes,
     parts: Vec<Companion>,
     options: &ReadOptions,
@@ -148,15 +147,15 @@ fn longest(
     }
 }
 
-/// Returns a function that adds diagnostics of a file to a list.
-fn noting(diagnostics: &mut Diagnostics, part: usize) -> impl FnMut(&'static Rule, Range<u64>, String) {
+/// Returns a function that adds diagnostics about a part to the log's diagnostics.
+fn part_notes(diagnostics: &mut Diagnostics, part: usize) -> impl FnMut(&'static Rule, Range<u64>, String) {
     move |rule, range, text| {
         diagnostics.push(rule, range, || if part == 0 { text } else { format!("part {part}: {text}") });
     }
 }
 
-/// A log during opening, file by file.
-pub(crate) struct Opening {
+/// A log that is being opened, file by file.
+pub(crate) struct LogOpener {
     pub(crate) validated: Validated,
     table: Option<Table>,
     topic: Topic,
@@ -164,17 +163,18 @@ pub(crate) struct Opening {
     segments: Vec<Segment>,
     blocks: Blocks,
     tracker: Tracker,
-    watch: Watch,
+    row_checks: RowChecks,
     diagnostics: Diagnostics,
-    /// Of the first file; others are read whole.
-    unread: Unread,
+    /// The unread ranges in the options are ranges of the first file. Other files are read
+    /// completely.
+    options: ReadOptions,
     is_suspect: bool,
     rows: u64,
     size: u64,
     gaps: (u64, i128),
 }
 
-impl Opening {
+impl LogOpener {
     pub(crate) fn new(validated: Validated, options: &ReadOptions) -> Self {
         let (table, topic) = state::topic(&validated);
         let lead_in = &validated.header.lead_in;
@@ -190,7 +190,7 @@ impl Opening {
             latency: i64::try_from(late).unwrap_or_default(),
             list: Vec::new(),
         };
-        let watch = Watch::new(&validated, table.as_ref());
+        let row_checks = RowChecks::new(&validated, table.as_ref());
         Self {
             validated,
             table,
@@ -199,9 +199,9 @@ impl Opening {
             segments: Vec::new(),
             blocks,
             tracker,
-            watch,
+            row_checks,
             diagnostics: options.diagnostics(),
-            unread: options.unread.clone(),
+            options: options.clone(),
             is_suspect: false,
             rows: 0,
             size: 0,
@@ -209,8 +209,8 @@ impl Opening {
         }
     }
 
-    /// Adds a file; `own` is its validated header, unless it is the first.
-    pub(crate) fn part(&mut self, bytes: Bytes, own: Option<Validated>) {
+    /// Adds a file. `own` is its validated header; `None` for the first file.
+    pub(crate) fn add_part(&mut self, bytes: Bytes, own: Option<Validated>) {
         let number = self.parts.len();
         let base = self.size;
         let len = bytes.len() as u64;
@@ -221,16 +221,17 @@ impl Opening {
                 self.note(number, base, rule, range.clone(), text);
             }
         } else {
-            // The lead-in is valid, the table is not: releases 2.0.0-beta1 to 2.0.1.
+            // A valid lead-in before an invalid channel table, as written by releases 2.0.0-beta1
+            // to 2.0.1.
             let at = own.header.size() - crate::wire::CHANNEL_LEN * own.header.lead_in.channels();
             let text = "its channel table is invalid".to_owned();
             self.note(number, base, &rules::TABLE_FROM_FIRST, at..own.header.size(), &text);
         }
         let first = self.rows;
         let part = Part { bytes, base, header: own.header.clone(), row: first, rows: 0, left_out: 0 };
-        let last = self.blocks_of(&part, number, &own);
-        let behind = if own.further == 0 { own.behind(&part.bytes, &last) } else { 0 };
-        let extent = own.extent(len, &last, behind);
+        let last = self.add_blocks(&part, number, &own);
+        let uncounted = if own.extra_rows == 0 { own.count_uncounted_rows(&part.bytes, &last) } else { 0 };
+        let extent = own.extent(len, &last, uncounted);
         debug_assert_eq!(extent.rows, self.rows - first, "the scan has the rows of the file");
         for (rule, range, text) in &extent.notes {
             self.note(number, base, rule, range.clone(), text);
@@ -247,17 +248,17 @@ impl Opening {
         });
     }
 
-    /// Adds the blocks of a file. Returns the last ones at regular distances.
-    fn blocks_of(&mut self, part: &Part, number: usize, own: &Validated) -> Aligned {
-        let is_whole = number > 0 || self.unread.is_empty();
-        let mut follower = Follower::new(own, is_whole);
+    /// Adds the blocks of a file and returns its last run of blocks.
+    fn add_blocks(&mut self, part: &Part, number: usize, own: &Validated) -> BlockRun {
+        let is_whole = number > 0 || self.options.unread.is_empty();
+        let mut block_scan = BlockScan::new(own, is_whole);
         let first = |at| Segment { part: number, at, row: self.rows, rows: 0 };
-        let mut segment = first(follower.aligned().at);
+        let mut segment = first(block_scan.run().at);
         let window = Window::whole(&part.bytes);
         loop {
-            match follower.next(window).unwrap_or(Step::End) {
+            match block_scan.next(window).unwrap_or(Step::End) {
                 Step::Block { at, rows } => {
-                    self.block(part, &segment, at, rows);
+                    self.add_block(part, &segment, at, rows);
                     segment.rows += rows;
                     self.rows += rows;
                 }
@@ -267,7 +268,7 @@ impl Opening {
                     self.diagnostics.count_missing(blocks.rows);
                     self.tracker.leave_out();
                     let diagnostics = &mut self.diagnostics;
-                    self.watch.pass(noting(diagnostics, number));
+                    self.row_checks.skip_unread(part_notes(diagnostics, number));
                     self.segments.push(segment);
                     segment = Segment { at: blocks.range.end, row: self.rows, rows: 0, ..segment };
                 }
@@ -276,47 +277,47 @@ impl Opening {
         }
         self.segments.push(segment);
         self.segments.retain(|segment| segment.rows > 0);
-        follower.aligned()
+        block_scan.run()
     }
 
-    /// Adds a block of `rows` rows at an offset of its file.
-    fn block(&mut self, part: &Part, segment: &Segment, at: u64, rows: u64) {
+    /// Adds a block of `rows` rows at offset `at` of the file.
+    fn add_block(&mut self, part: &Part, segment: &Segment, at: u64, rows: u64) {
         let Some(table) = &self.table else { return };
         let Some(block_times) = times_at(&part.bytes, at) else { return };
         let layout = &table.layout;
         let (number, first) = (segment.part, self.rows);
-        let is_unread = |range: Range<u64>| number == 0 && self.unread.touches(&range);
+        let is_unread = |range: Range<u64>| number == 0 && self.options.unread.touches(&range);
         if is_unread(at..at + BLOCK_TIMES_LEN) {
-            self.tracker.pass(rows);
-            // Its rows go on from the last block that was read.
+            self.tracker.skip_unread(rows);
+            // Times of these rows are counted from the last block whose times were read.
             if let Some(last) = self.blocks.list.last_mut() {
                 last.rows += rows;
             }
             return;
         }
-        let mut note = noting(&mut self.diagnostics, number);
-        let noticed = self.tracker.block(part.base + at, block_times, first, rows, &mut note);
-        for row in first..(first + rows).min(self.watch.until) {
+        let mut note = part_notes(&mut self.diagnostics, number);
+        let change = self.tracker.block(part.base + at, block_times, first, rows, &mut note);
+        for row in first..(first + rows).min(self.row_checks.until) {
             let at = segment.row_at(layout, row);
             if is_unread(at..at + layout.row as u64) {
-                self.watch.pass(&mut note);
+                self.row_checks.skip_unread(&mut note);
                 break;
             }
             let bytes = part.slice(at, at + layout.row as u64);
-            self.watch.row(row, part.base + at, Row::new(bytes, table), &mut note);
+            self.row_checks.row(row, part.base + at, Row::new(bytes, table), &mut note);
         }
-        if let Noticed::Gap { nanos, .. } = noticed {
+        if let ClockChange::Gap { nanos, .. } = change {
             self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
         }
-        self.is_suspect |= matches!(noticed, Noticed::Implausible | Noticed::Backwards);
+        self.is_suspect |= matches!(change, ClockChange::Implausible | ClockChange::Backwards);
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
-        self.blocks.list.push(clock::Block { row: first, rows, realtime, monotonic, noticed });
+        self.blocks.list.push(clock::Block { row: first, rows, realtime, monotonic, change });
     }
 
     pub(crate) fn finish(mut self) -> RldReader {
         let diagnostics = &mut self.diagnostics;
-        self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
+        self.row_checks.end(|rule, range, text| diagnostics.push(rule, range, || text));
         let Self {
             validated,
             table,
@@ -325,25 +326,18 @@ impl Opening {
             segments,
             blocks,
             diagnostics,
-            unread,
+            options,
             is_suspect,
             rows,
             size,
             gaps,
             ..
         } = self;
-        // Each row of an ambient file has the block times of the data that it was read with.
-        let axis = if topic.name == AMBIENT { TimeAxis::BlockInterp } else { TimeAxis::Fit };
-        let times = blocks.map(TimeOptions::new(axis, TimeBase::Unix));
         let report = blocks.report();
-        let (first, last) = (times.time(0), rows.checked_sub(1).and_then(|row| times.time(row)));
         topic.count = rows;
         topic.bytes = rows * table.as_ref().map_or(0, |table| table.layout.row as u64);
-        topic.timed = times.pieces.iter().map(|piece| piece.end - piece.start).sum();
-        (topic.first, topic.last) = (first.map(unix), last.map(unix));
-        topic.in_order = times.is_ascending();
         let layout = table.as_ref().map(|table| &table.layout);
-        let known = Known {
+        let result = ReadResult {
             validated: &validated,
             size,
             rows,
@@ -356,28 +350,36 @@ impl Opening {
                 .map_or(0, |last| layout.map_or(0, |layout| state::last_rows(last.rows, layout.block_rows))),
             parts: parts.len(),
             gaps,
-            is_whole: unread.is_empty(),
-            first,
-            last,
+            is_whole: options.unread.is_empty(),
+            first: None,
+            last: None,
             diagnostics: &diagnostics,
             report: Some(&report),
         };
-        let info = state::info(&known);
-        RldReader {
+        let info = state::info(&result);
+        let base = match options.clock {
+            Some(Clock::Boot) => TimeBase::Monotonic,
+            Some(Clock::Unix) => TimeBase::Unix,
+            _ => blocks.steadiest_time_base(),
+        };
+        let mut reader = RldReader {
             parts,
             segments,
             validated,
             table,
+            times: blocks.map(TimeOptions::default()),
             blocks,
-            times,
             report,
             rows,
             topics: vec![topic],
             info,
             diagnostics,
-            unread,
+            unread: options.unread,
             is_suspect,
             ambient: None,
-        }
+        };
+        reader.set_time_base(base);
+        reader.info.set_utc_start(options.utc_start);
+        reader
     }
 }

@@ -1,4 +1,4 @@
-//! The channel table: names, units, scales and links, the same for all versions.
+//! The channel table: names, units, scales and links. The same in all versions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::diagnostics as rules;
 use crate::unit::{Scale, Unit, raw_unit};
 use crate::wire::{CHANNEL_LEN, ChannelRecord, Header, LeadIn, NO_LINK, Version};
 
-/// One column of a log.
+/// A channel of a log.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Channel {
-    /// The name, unique in the log: a second `V1` is `V1#2`.
+    /// The name. Unique in the log, because a second `V1` becomes `V1#2`.
     pub name: Arc<str>,
     /// The unit of physical values.
     pub unit: Unit,
     /// The exponent of ten: physical = raw * 10^scale. 0 for binary channels.
     pub scale: i32,
-    /// Bytes of a raw value; 0 for binary channels.
+    /// Size of a raw value in bytes; 0 for binary channels.
     pub size: usize,
-    /// The binary channel, counted from 0, that tells whether a value is in range.
+    /// Index of the binary channel whose bit is 1 if a value is in range.
     pub valid: Option<usize>,
-    /// True if it is one of the binary channels.
+    /// True for a binary channel.
     pub is_binary: bool,
 }
 
@@ -35,12 +35,12 @@ impl Channel {
         if self.is_binary { None } else { Scale::new(self.scale) }
     }
 
-    /// Returns the unit of raw values as the logger's CSV writes it: `10nV`.
+    /// Returns the unit of raw values as the logger's CSV writes it, for example `10nV`.
     pub fn raw_unit(&self) -> String {
         raw_unit(self.unit, self.scale)
     }
 
-    /// Returns the unit of physical values: `V`, or `unit:77` for an unknown code.
+    /// Returns the unit of physical values, for example `V`, or `unit:77` for an unknown code.
     pub fn unit_text(&self) -> String {
         match self.unit {
             Unit::Other(_) => self.unit.to_string(),
@@ -49,14 +49,14 @@ impl Channel {
     }
 }
 
-/// Diagnostics to report: rule, bytes, message.
+/// Diagnostics to report, each with its rule, byte range and message.
 pub(crate) type Notes = Vec<(&'static Rule, Range<u64>, String)>;
 
-/// Returns whether a known writer can have made a table: printable names, known units, exponents
-/// and links in range.
+/// Returns whether a known writer can have written a channel table: names are printable, units are
+/// known, and exponents, links and sizes are in range.
 pub(crate) fn is_plausible(channels: &[ChannelRecord], binary: usize, version: &Version) -> bool {
     channels.iter().enumerate().all(|(i, channel)| {
-        let name = printable(&channel.name);
+        let name = is_printable(&channel.name);
         let unit = matches!(channel.unit.get(), 0..=10 | 0xFFFF_FFFF);
         let scale = channel.scale.get().unsigned_abs() <= 24;
         let link = link(channel, channels.len(), version).is_ok();
@@ -65,12 +65,13 @@ pub(crate) fn is_plausible(channels: &[ChannelRecord], binary: usize, version: &
     })
 }
 
-fn printable(name: &[u8; 16]) -> bool {
+fn is_printable(name: &[u8; 16]) -> bool {
     let name = up_to_nul(name);
     !name.is_empty() && name.iter().all(|byte| (0x20..0x7f).contains(byte))
 }
 
-/// Returns the linked channel, counted from 0; `Err` if it is not in the table.
+/// Returns the index of the linked channel. Returns the stored link as an error if it refers to no
+/// channel of the table.
 fn link(channel: &ChannelRecord, channels: usize, version: &Version) -> Result<Option<usize>, u16> {
     let raw = channel.valid_link.get();
     if raw == NO_LINK {
@@ -80,8 +81,8 @@ fn link(channel: &ChannelRecord, channels: usize, version: &Version) -> Result<O
     index.filter(|index| *index < channels).map(Some).ok_or(raw)
 }
 
-/// Returns the channels of a header whose table is stored at `at`, and reports what is unusual
-/// about them.
+/// Returns the channels of a header, and adds diagnostics about them to `notes`. `at` is the offset
+/// of the channel table.
 pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut Notes) -> Vec<Channel> {
     let binary = usize::from(header.lead_in.binary_count.get());
     let mut names = UniqueNames::default();
@@ -90,7 +91,7 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
         let range = at + i as u64 * CHANNEL_LEN..at + (i as u64 + 1) * CHANNEL_LEN;
         let mut note = |rule, text: String| notes.push((rule, range.clone(), text));
         let mut name = record.name_text();
-        if !printable(&record.name) {
+        if !is_printable(&record.name) {
             note(&rules::NAME_CORRUPT, format!("channel {i} is called {name:?}"));
         }
         if name == "BME280_preas" {
@@ -116,19 +117,19 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
                 format!("channel {i} ({name}) is among the {kind} channels, but has the unit {unit}"),
             );
         }
+        // Messages number channels as links do, from 0 or from 1.
+        let number = |index: usize| index + usize::from(version.link_base);
+        let subject = format!("channel {} ({name})", number(i));
         let valid = match link(record, header.channels.len(), version) {
             Ok(Some(target)) if target >= binary => {
                 note(
                     &rules::BAD_LINK,
-                    format!("channel {i} ({name}) links to {target}, which is not a binary channel"),
+                    format!("{subject} links to channel {}, which is not a binary channel", number(target)),
                 );
                 None
             }
             Err(raw) => {
-                note(
-                    &rules::BAD_LINK,
-                    format!("channel {i} ({name}) links to channel {raw}, which does not exist"),
-                );
+                note(&rules::BAD_LINK, format!("{subject} links to channel {raw}, which does not exist"));
                 None
             }
             Ok(target) => target,
@@ -143,7 +144,8 @@ pub(crate) fn channels(header: &Header, version: &Version, at: u64, notes: &mut 
     list
 }
 
-/// Returns whether these are the channels of an ambient file: only its sensors, one row per block.
+/// Returns whether these are the channels of an ambient file, which has only sensor channels and
+/// blocks of one row.
 pub(crate) fn is_ambient(lead_in: &LeadIn, channels: &[Channel]) -> bool {
     let sensor =
         |channel: &Channel| channel.name.starts_with("TSL4531_") || channel.name.starts_with("BME280_");
@@ -151,7 +153,8 @@ pub(crate) fn is_ambient(lead_in: &LeadIn, channels: &[Channel]) -> bool {
     is_slow && !channels.is_empty() && channels.iter().all(sensor)
 }
 
-/// Returns the fields of a row: bits and physical values; raw values if the scale is not supported.
+/// Returns the fields of a row: bits and physical values. A channel with an unsupported scale has
+/// raw values.
 pub(crate) fn schema(channels: &[Channel], name: &str) -> Schema {
     let field = |channel: &Channel| {
         let raw = format!("int{}", 8 * channel.size);

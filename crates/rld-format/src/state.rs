@@ -1,9 +1,9 @@
-//! The summary of a log, and the lines of `info` that are specific to this format.
+//! The summary of a log, and the details of `info` that are specific to this format.
 
 use std::sync::Arc;
 
 use rovelog_core::text::count;
-use rovelog_core::{Clock, Detail, Diagnostics, LogInfo, Rule, State, Timestamp, Topic, TopicId, Value};
+use rovelog_core::{Detail, Diagnostics, LogInfo, Rule, State, Timestamp, Topic, TopicId, Value};
 
 use crate::clock::{ClockReport, TRUE_SECOND};
 use crate::diagnostics as rules;
@@ -11,32 +11,32 @@ use crate::row::Table;
 use crate::schema;
 use crate::validate::Validated;
 
-/// The topic of rows.
+/// Name of the topic that has the rows of a log.
 const SAMPLES: &str = "samples";
 
-/// The topic of the ambient file that belongs to a log.
+/// Name of the topic that has the rows of the ambient file.
 pub const AMBIENT: &str = "ambient";
 
-/// The results of reading a log, common to both readers.
-pub(crate) struct Known<'a> {
+/// The results of reading a log, as the reader and the stream both have them.
+pub(crate) struct ReadResult<'a> {
     pub(crate) validated: &'a Validated,
     pub(crate) size: u64,
     pub(crate) rows: u64,
     pub(crate) blocks: u64,
-    /// Rows of the last block.
+    /// Number of rows in the last block.
     pub(crate) last_rows: u64,
     pub(crate) parts: usize,
-    /// Number of gaps, and their nanoseconds.
+    /// Number of gaps, and their total duration in nanoseconds.
     pub(crate) gaps: (u64, i128),
-    /// Whether all block times were read.
+    /// True if all block times were read.
     pub(crate) is_whole: bool,
-    pub(crate) first: Option<i64>,
-    pub(crate) last: Option<i64>,
+    pub(crate) first: Option<Timestamp>,
+    pub(crate) last: Option<Timestamp>,
     pub(crate) diagnostics: &'a Diagnostics,
     pub(crate) report: Option<&'a ClockReport>,
 }
 
-/// Returns the table of a log whose rows can be located, and its topic.
+/// Returns the table and the topic of a log. The table is `None` if rows cannot be located.
 pub(crate) fn topic(validated: &Validated) -> (Option<Table>, Topic) {
     let name = if validated.is_ambient() { AMBIENT } else { SAMPLES };
     let table = validated.layout.as_ref().ok().map(|layout| Table {
@@ -48,7 +48,8 @@ pub(crate) fn topic(validated: &Validated) -> (Option<Table>, Topic) {
     (table, Topic::new(TopicId(0), name.to_owned(), name.to_owned(), schema))
 }
 
-/// Returns the rows of the last of the blocks that have `rows` rows, each but it `size`.
+/// Divides `rows` rows into blocks of `size` rows, and returns the number of rows in the last
+/// block.
 pub(crate) fn last_rows(rows: u64, size: u64) -> u64 {
     match rows.checked_rem(size) {
         Some(0) => size.min(rows),
@@ -56,25 +57,20 @@ pub(crate) fn last_rows(rows: u64, size: u64) -> u64 {
     }
 }
 
-/// Returns a time on the Unix clock.
-pub(crate) fn unix(nanos: i64) -> Timestamp {
-    Timestamp::new(nanos, Clock::Unix)
-}
-
-/// Makes the summary.
-pub(crate) fn info(known: &Known<'_>) -> LogInfo {
-    let mut info = LogInfo::new(known.validated.version.number.to_string(), known.size);
+/// Creates the summary.
+pub(crate) fn info(result: &ReadResult<'_>) -> LogInfo {
+    let mut info = LogInfo::new(result.validated.version.number.to_string(), result.size);
     info.dialect = Some("rocketlogger");
-    apply_diagnostics(&mut info, known.diagnostics);
-    info.start = known.first.map(unix);
-    info.end = known.last.map(unix);
-    info.records = known.rows;
-    info.details = details(known);
+    apply_diagnostics(&mut info, result.diagnostics);
+    info.start = result.first;
+    info.end = result.last;
+    info.records = result.rows;
+    info.details = details(result);
     info
 }
 
 /// Counts the diagnostics and derives the state. A file that ends between two rows is truncated,
-/// like one that ends in a row.
+/// just like one that ends within a row.
 pub(crate) fn apply_diagnostics(info: &mut LogInfo, diagnostics: &Diagnostics) {
     info.set_state(diagnostics, &rules::CUT);
     let count = |rule: &Rule| diagnostics.counts().get(rule.code).copied().unwrap_or_default();
@@ -86,13 +82,13 @@ pub(crate) fn apply_diagnostics(info: &mut LogInfo, diagnostics: &Diagnostics) {
     }
 }
 
-/// Returns the true sample rate, in Hz, of a nominal rate.
+/// Returns the true sample rate in Hz for a nominal rate.
 pub(crate) fn true_rate(rate: u16) -> f64 {
     f64::from(rate) * 1e9 / TRUE_SECOND as f64
 }
 
-fn details(known: &Known<'_>) -> Vec<Detail> {
-    let lead_in = &known.validated.header.lead_in;
+fn details(result: &ReadResult<'_>) -> Vec<Detail> {
+    let lead_in = &result.validated.header.lead_in;
     let mut details = Vec::new();
     let rate = lead_in.sample_rate.get();
     details.push(Detail::new(
@@ -106,10 +102,11 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
         ]),
     ));
     let size = u64::from(lead_in.data_block_size.get());
-    let last = known.last_rows;
-    // Each file of a set may end in a short block.
-    let full = known.rows - last == known.blocks.saturating_sub(1).saturating_mul(size);
-    let text = match known.blocks {
+    let last = result.last_rows;
+    // True if all blocks but the last are full. Each part of a split recording can end in a short
+    // block.
+    let full = result.rows - last == result.blocks.saturating_sub(1).saturating_mul(size);
+    let text = match result.blocks {
         0 => "none".to_owned(),
         n if !full => format!("{n} of at most {size}, last {last}"),
         n if last == size => format!("{n} x {size}"),
@@ -119,44 +116,44 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
         "blocks",
         text,
         Value::record([
-            ("count", Value::count(known.blocks)),
+            ("count", Value::count(result.blocks)),
             ("rows", Value::count(size)),
             ("last_rows", Value::count(last)),
         ]),
     ));
-    // Each row counts for one period of the converter in charge and energy.
-    let measured = crate::clock::span(known.rows, rate);
-    if let (Ok(measured), true) = (i64::try_from(measured), rate > 0 && known.rows > 0) {
+    // Charge and energy count each row for one period of the converter.
+    let measured = crate::clock::span(result.rows, rate);
+    if let (Ok(measured), true) = (i64::try_from(measured), rate > 0 && result.rows > 0) {
         let seconds = rovelog_core::time::Seconds;
         let row = i64::try_from(crate::clock::span(1, rate)).unwrap_or(i64::MAX);
         details.push(Detail::new(
             "measured",
-            format!("{} s, {} rows of {} s", seconds(measured), known.rows, seconds(row)),
+            format!("{} s, {} rows of {} s", seconds(measured), result.rows, seconds(row)),
             Value::record([("duration_ns", Value::Int(measured, 64))]),
         ));
     }
-    let (gaps, nanos) = known.gaps;
+    let (gaps, nanos) = result.gaps;
     let gap_text = match gaps {
-        _ if !known.is_whole => "not checked".to_owned(),
+        _ if !result.is_whole => "not checked".to_owned(),
         0 => "none".to_owned(),
         n => format!(
             "{n}, {} s missing",
             rovelog_core::time::Seconds(i64::try_from(nanos).unwrap_or(i64::MAX))
         ),
     };
-    if known.parts > 1 {
+    if result.parts > 1 {
         let how = if gaps == 0 { "gap-free" } else { "with gaps" };
         details.push(Detail::new(
             "parts",
-            format!("{}, {how}", known.parts),
-            Value::count(known.parts as u64),
+            format!("{}, {how}", result.parts),
+            Value::count(result.parts as u64),
         ));
     }
     let missing = Value::Int(i64::try_from(nanos).unwrap_or(i64::MAX), 64);
     let gaps = Value::record([("count", Value::count(gaps)), ("missing_ns", missing)]);
-    details.push(Detail::new("gaps", gap_text, if known.is_whole { gaps } else { Value::Null }));
-    details.push(channels(known.validated));
-    let comment = known.validated.header.comment_text();
+    details.push(Detail::new("gaps", gap_text, if result.is_whole { gaps } else { Value::Null }));
+    details.push(channels(result.validated));
+    let comment = result.validated.header.comment_text();
     let shown = comment.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'");
     if !comment.is_empty() {
         details.push(Detail::new("comment", shown, Value::Text(comment)));
@@ -165,11 +162,11 @@ fn details(known: &Known<'_>) -> Vec<Detail> {
     details.push(Detail::new("device", mac.clone(), Value::Text(mac)));
     let started = i128::from(lead_in.start_sec.get()) * 1_000_000_000 + i128::from(lead_in.start_nsec.get());
     if let Ok(started) = i64::try_from(started) {
-        // Often wrong by minutes in published logs, so no time depends on it.
+        // Hidden because it is wrong by minutes in many published logs. No time depends on it.
         details.push(Detail::hidden("start_time_ns", Value::Int(started, 64)));
     }
-    details.push(Detail::hidden("software", Value::Text(known.validated.version.software.to_owned())));
-    details.extend(known.report.filter(|_| known.is_whole).map(|report| clock(report, true_rate(rate))));
+    details.push(Detail::hidden("software", Value::Text(result.validated.version.software.to_owned())));
+    details.extend(result.report.filter(|_| result.is_whole).map(|report| clock(report, true_rate(rate))));
     details
 }
 
@@ -191,13 +188,19 @@ fn channels(validated: &Validated) -> Detail {
     Detail::new("channels", names.join(" "), Value::List(list.collect()))
 }
 
-/// Makes the detail `timing`. `rate` is the true rate in Hz.
+/// Creates the detail `timing`. `rate` is the true rate in Hz.
 fn clock(report: &ClockReport, rate: f64) -> Detail {
     let mut text = Vec::new();
     if let Some(ppm) = report.slope_ppm {
         if report.mismatch {
             let used = rate / (1.0 + ppm / 1e6);
-            text.push(format!("block times run at {used:.2} Hz, not {rate:.2} Hz ({:.0} ppm)", ppm.abs()));
+            // The smallest number of digits that shows the difference.
+            let digits = (2..9).find(|digits| format!("{used:.digits$}") != format!("{rate:.digits$}"));
+            let digits = digits.unwrap_or(2);
+            text.push(format!(
+                "block times run at {used:.digits$} Hz, not {rate:.digits$} Hz ({:.0} ppm)",
+                ppm.abs()
+            ));
         } else {
             text.push(format!("block times {ppm:+.1} ppm from the true rate"));
         }
@@ -226,6 +229,10 @@ fn clock(report: &ClockReport, rate: f64) -> Detail {
         ("residual_ns", residuals),
         ("drift_ns", Value::Int(report.drift, 64)),
     ]);
-    let text = if text.is_empty() { "one block time".to_owned() } else { text.join(", ") };
+    let text = match (text.as_slice(), report.segments) {
+        ([], 0) => "no block times".to_owned(),
+        ([], _) => "one block time".to_owned(),
+        (text, _) => text.join(", "),
+    };
     Detail::new("timing", text, value)
 }

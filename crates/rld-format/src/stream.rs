@@ -1,44 +1,51 @@
-//! The reader of pipes: one pass over `Read`, bounded memory, the same rows as the random-access
-//! reader. The rows of a block are returned once the times of the next one are read, which show that
-//! no byte of the block is missing; a few blocks are buffered to find where reading resumes.
+//! The stream reader: one pass over `Read` in bounded memory, with the same rows as the
+//! random-access reader. The rows of a block are returned once the times of the next block were
+//! read, because these show that no byte of the block is missing. A few blocks are buffered to find
+//! where reading resumes.
 //!
-//! Times count at the true rate from the first block time of each segment without a gap: nothing
-//! better is known before the end. The robust fit of the random-access reader differs by the delay
-//! of that block time, at most half a millisecond in known logs.
+//! Times are counted at the true rate from the first block time of each segment without a gap,
+//! because later block times are not known yet. They differ from the robust fit of the
+//! random-access reader by the delay of that block time, at most half a millisecond in known logs.
+//!
+//! The times are on the Unix clock, even if that clock is set later in the log, because this is not
+//! known at the start. On request ([`ReadOptions::clock`]) they are on the monotonic clock, without
+//! UTC.
 
 use std::io::Read;
 
 use rovelog_core::scan::Source;
-use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Topic};
+use rovelog_core::{
+    Clock, Diagnostics, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Timestamp, Topic,
+};
 use zerocopy::FromBytes;
 
-use crate::clock::{Noticed, Tracker, follows, is_plausible};
+use crate::clock::{ClockChange, TimeBase, Tracker, follows, is_plausible};
 use crate::diagnostics as rules;
 use crate::error::RldError;
-use crate::resync::{Follower, Step};
+use crate::resync::{BlockScan, Step};
 use crate::row::{Row, Table};
 use crate::schema::Channel;
-use crate::state::{self, Known, unix};
+use crate::state::{self, ReadResult};
 use crate::validate::{Validated, validate};
-use crate::watch::Watch;
+use crate::watch::RowChecks;
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, Header};
 
-/// A pipe, and the offset up to which it is used.
+/// An input stream with a read position.
 #[derive(Debug)]
 struct Input<R> {
     source: Source<R>,
-    /// Offset of the first byte that is not yet used.
+    /// Offset of the first byte that was not consumed yet.
     at: u64,
 }
 
 impl<R: Read> Input<R> {
-    /// Returns the buffered bytes that are not yet used.
+    /// Returns the buffered bytes that were not consumed yet.
     fn ahead(&self) -> &[u8] {
         let window = self.source.window();
         &window.data[usize::try_from(self.at - window.base).expect("within the window")..]
     }
 
-    /// Skips `bytes` bytes, or as many as there are.
+    /// Skips `bytes` bytes, or fewer if the input ends before. Returns the number of bytes skipped.
     fn skip_up_to(&mut self, bytes: u64) -> std::io::Result<u64> {
         let mut skipped = 0;
         while skipped < bytes && self.need(1)? {
@@ -49,7 +56,7 @@ impl<R: Read> Input<R> {
         Ok(skipped)
     }
 
-    /// Buffers the next `bytes` bytes; false if the input ends before.
+    /// Buffers the next `bytes` bytes. Returns false if the input ends before.
     fn need(&mut self, bytes: u64) -> std::io::Result<bool> {
         let until = self.at.saturating_add(bytes);
         if self.source.window().end() < until {
@@ -58,7 +65,7 @@ impl<R: Read> Input<R> {
         Ok(self.source.window().end() >= until)
     }
 
-    /// Returns the times of a block, if they and `rows` bytes after them are available.
+    /// Returns the times of a block, if the input has them and `rows` bytes after them.
     fn block_times(&mut self, rows: u64) -> std::io::Result<Option<BlockTimes>> {
         if !self.need(BLOCK_TIMES_LEN + rows)? {
             return Ok(None);
@@ -67,7 +74,7 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// An RLD log from a pipe. The buffer holds the header or the block that is read.
+/// An RLD log from a stream. Buffers the header, or the current block and a few more.
 #[derive(Debug)]
 pub struct RldStream<R> {
     input: Input<R>,
@@ -75,9 +82,10 @@ pub struct RldStream<R> {
     table: Option<Table>,
     topics: [Topic; 1],
     tracker: Tracker,
-    watch: Watch,
-    follower: Follower,
-    /// Rows of the current block that are not yet read, at most.
+    base: TimeBase,
+    row_checks: RowChecks,
+    block_scan: BlockScan,
+    /// Upper bound of the number of rows of the current block that were not returned yet.
     left: u64,
     /// The times of the last block.
     block_times: Option<BlockTimes>,
@@ -110,8 +118,9 @@ impl<R: Read> RldStream<R> {
         Ok(Self {
             input: Input { source, at: validated.header.size() },
             tracker: Tracker::new(&validated.header.lead_in),
-            watch: Watch::new(&validated, table.as_ref()),
-            follower: Follower::new(&validated, true),
+            base: if options.clock == Some(Clock::Boot) { TimeBase::Monotonic } else { TimeBase::Unix },
+            row_checks: RowChecks::new(&validated, table.as_ref()),
+            block_scan: BlockScan::new(&validated, true),
             left: 0,
             block_times: None,
             validated,
@@ -137,9 +146,9 @@ impl<R: Read> RldStream<R> {
         &self.validated.channels
     }
 
-    /// Returns whether there is a row: the next one of a block, or the first one of the next block,
-    /// of which it reads the times.
-    fn row(&mut self) -> Result<bool, RldError> {
+    /// Returns whether there is another row. If it is the first row of a block, reads the times of
+    /// the block.
+    fn has_row(&mut self) -> Result<bool, RldError> {
         let Some(table) = &self.table else { return Ok(false) };
         let row = table.layout.row as u64;
         if self.left > 0 {
@@ -158,7 +167,7 @@ impl<R: Read> RldStream<R> {
                     diagnostics.push(&rules::BLOCK_LENGTH, blocks.range.clone(), || text);
                     diagnostics.count_missing(blocks.rows);
                     self.tracker.leave_out();
-                    self.watch.pass(|rule, range, text| diagnostics.push(rule, range, || text));
+                    self.row_checks.skip_unread(|rule, range, text| diagnostics.push(rule, range, || text));
                     self.input.at = blocks.range.end;
                 }
                 Step::End => return Ok(false),
@@ -166,10 +175,10 @@ impl<R: Read> RldStream<R> {
         }
     }
 
-    /// Returns what comes next, and reads on until that is known.
+    /// Returns the next item of the block scan. Reads from the input until the scan can decide.
     fn step(&mut self) -> Result<Step, RldError> {
         loop {
-            match self.follower.next(self.input.source.window()) {
+            match self.block_scan.next(self.input.source.window()) {
                 Ok(step) => return Ok(step),
                 Err(need) => self.input.source.fill(self.input.at, need.0)?,
             }
@@ -179,14 +188,14 @@ impl<R: Read> RldStream<R> {
     /// Reads the times of the next block.
     fn block(&mut self) -> Result<(), RldError> {
         let Some(block_times) = self.input.block_times(0)? else { return Ok(()) };
-        // The number of rows in the last block may only be known after it, and is not needed before.
+        // The last block may have fewer rows, but this is only known after it and does not matter
+        // before.
         let rows = u64::from(self.validated.header.lead_in.data_block_size.get());
         let diagnostics = &mut self.diagnostics;
-        let noticed =
-            self.tracker.block(self.input.at, &block_times, self.rows, rows, |rule, range, text| {
-                diagnostics.push(rule, range, || text);
-            });
-        if let Noticed::Gap { nanos, .. } = noticed {
+        let change = self.tracker.block(self.input.at, &block_times, self.rows, rows, |rule, range, text| {
+            diagnostics.push(rule, range, || text);
+        });
+        if let ClockChange::Gap { nanos, .. } = change {
             self.gaps = (self.gaps.0 + 1, self.gaps.1 + i128::from(nanos));
         }
         self.blocks += 1;
@@ -195,12 +204,13 @@ impl<R: Read> RldStream<R> {
         Ok(())
     }
 
-    /// Counts the rows after those that the header counts, in blocks whose times follow each other.
-    fn behind(&mut self) -> Result<u64, RldError> {
-        let Some(layout) = self.validated.counted() else { return Ok(0) };
+    /// Skips the rows that the header does not count, and returns their number. It stops at a block
+    /// whose times do not follow those of the previous block.
+    fn skip_uncounted_rows(&mut self) -> Result<u64, RldError> {
+        let Some(layout) = self.validated.full_block_layout() else { return Ok(0) };
         let (block_rows, row) = (layout.block_rows, layout.row);
         let mut rows = 0;
-        if self.validated.declared != Some(self.rows + self.follower.aligned().left_out) {
+        if self.validated.declared != Some(self.rows + self.block_scan.run().left_out) {
             return Ok(rows);
         }
         while let Some(block_times) = self.input.block_times(0)? {
@@ -219,17 +229,17 @@ impl<R: Read> RldStream<R> {
         Ok(rows)
     }
 
-    /// Reads the bytes after the last row and finds out what they are.
+    /// Reads the bytes after the last row, and reports what they are.
     fn end(&mut self) -> Result<(), RldError> {
         if self.done {
             return Ok(());
         }
         self.done = true;
-        let behind = self.behind()?;
+        let uncounted = self.skip_uncounted_rows()?;
         self.input.skip_up_to(u64::MAX)?;
         let diagnostics = &mut self.diagnostics;
-        self.watch.end(|rule, range, text| diagnostics.push(rule, range, || text));
-        let extent = self.validated.extent(self.input.at, &self.follower.aligned(), behind);
+        self.row_checks.end(|rule, range, text| diagnostics.push(rule, range, || text));
+        let extent = self.validated.extent(self.input.at, &self.block_scan.run(), uncounted);
         debug_assert_eq!(extent.rows, self.rows, "the stream ends where the slice does");
         for (rule, range, text) in extent.notes {
             self.diagnostics.push(rule, range, || text);
@@ -246,13 +256,13 @@ impl<R: Read + Send> LogStream for RldStream<R> {
     }
 
     fn next_record(&mut self) -> rovelog_core::Result<Option<Record<'_>>> {
-        if self.done || !self.row()? {
+        if self.done || !self.has_row()? {
             self.end()?;
             return Ok(None);
         }
         let Some(table) = &self.table else { return Ok(None) };
         let (seq, at, len) = (self.rows, self.input.at, table.layout.row);
-        let time = self.tracker.time(seq);
+        let time = self.tracker.time(seq, self.base);
         self.rows += 1;
         self.left -= 1;
         if seq == 0 {
@@ -263,15 +273,17 @@ impl<R: Read + Send> LogStream for RldStream<R> {
         self.last = time;
         (topic.count, topic.bytes) = (self.rows, topic.bytes + len as u64);
         topic.timed += u64::from(time.is_some());
-        (topic.first, topic.last) = (self.first.map(unix), self.last.map(unix));
+        let clock = self.base.clock();
+        let stamp = |time: Option<i64>| time.map(|nanos| Timestamp::new(nanos, clock));
+        (topic.first, topic.last) = (stamp(self.first), stamp(self.last));
         self.input.at += len as u64;
         let row = self.input.source.bytes(at, self.input.at);
-        if seq < self.watch.until {
+        if seq < self.row_checks.until {
             let diagnostics = &mut self.diagnostics;
             let note = |rule, range, text| diagnostics.push(rule, range, || text);
-            self.watch.row(seq, at, Row::new(row, table), note);
+            self.row_checks.row(seq, at, Row::new(row, table), note);
         }
-        Ok(Some(Record::new(&self.topics[0], time.map(unix), at, seq, row, table)))
+        Ok(Some(Record::new(&self.topics[0], stamp(time), at, seq, row, table)))
     }
 
     fn topics(&self) -> &[Topic] {
@@ -279,7 +291,7 @@ impl<R: Read + Send> LogStream for RldStream<R> {
     }
 
     fn info(&self) -> LogInfo {
-        state::info(&Known {
+        state::info(&ReadResult {
             is_whole: true,
             validated: &self.validated,
             size: self.input.source.window().end(),
@@ -291,8 +303,8 @@ impl<R: Read + Send> LogStream for RldStream<R> {
             ),
             parts: 1,
             gaps: self.gaps,
-            first: self.first,
-            last: self.last,
+            first: self.topics[0].first,
+            last: self.topics[0].last,
             diagnostics: &self.diagnostics,
             report: None,
         })

@@ -1,13 +1,13 @@
-//! Units: codes, names, and physical values.
+//! Units of channels: their codes and names, and the conversion of raw to physical values.
 
 use std::fmt;
 
-/// The unit of a channel's physical values. One table serves all versions.
+/// The unit of a channel's physical values, the same in all versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unit {
-    /// Undefined: code 0xFFFFFFFF, and code 0 before version 3. Stored by a logger without a
-    /// calibration.
+    /// No unit is defined: code 0xFFFFFFFF, and code 0 before version 3. A logger without a
+    /// calibration stores this code.
     Undefined,
     /// A number without a unit: code 0 since version 3.
     Unitless,
@@ -17,7 +17,7 @@ pub enum Unit {
     Ampere,
     /// A binary channel.
     Binary,
-    /// A binary channel that tells whether another one is in range.
+    /// A binary channel that is 1 if the value of another channel is in range.
     RangeValid,
     /// Lux.
     Lux,
@@ -31,12 +31,12 @@ pub enum Unit {
     Pascal,
     /// Second.
     Second,
-    /// A code that no known version has.
+    /// A code that no known version defines.
     Other(u32),
 }
 
 impl Unit {
-    /// Returns the unit of a code in a file. "Unit codings"
+    /// Returns the unit for a code in a file, see "Unit codings" in the specification.
     pub const fn of(code: u32, unit_zero_is_unitless: bool) -> Self {
         match code {
             0 if unit_zero_is_unitless => Self::Unitless,
@@ -55,7 +55,7 @@ impl Unit {
         }
     }
 
-    /// Returns the code in version 4.
+    /// Returns the code that version 4 uses for this unit.
     pub const fn code(self) -> u32 {
         match self {
             Self::Unitless => 0,
@@ -74,7 +74,7 @@ impl Unit {
         }
     }
 
-    /// Returns the symbol without prefix: `V`; empty if there is none.
+    /// Returns the symbol without a prefix, such as `V`. Empty if the unit has no symbol.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Volt => "V",
@@ -88,7 +88,7 @@ impl Unit {
         }
     }
 
-    /// Returns whether the unit is one of binary channels.
+    /// Returns whether channels with this unit are binary.
     pub const fn is_binary(self) -> bool {
         matches!(self, Self::Binary | Self::RangeValid)
     }
@@ -115,35 +115,35 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Maximum absolute exponent of ten for physical values; raw values have no such limit.
+/// Maximum magnitude of the exponent of ten for physical values. Raw values have no such limit.
 pub const MAX_SCALE: i32 = 30;
 
-/// A channel's exponent of ten, prepared to convert raw integers to the nearest `f64`.
+/// The power of ten that converts raw integers of a channel to physical values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     exponent: i32,
-    /// 10^|exponent|, exact up to 22.
+    /// 10^|exponent|. Exact for exponents up to 22.
     power: f64,
 }
 
 impl Scale {
-    /// Makes the scale 10^`exponent`; `None` beyond [`MAX_SCALE`].
+    /// Creates the scale 10^`exponent`. Returns `None` if the exponent is beyond [`MAX_SCALE`].
     pub fn new(exponent: i32) -> Option<Self> {
         (exponent.unsigned_abs() <= MAX_SCALE.unsigned_abs())
             .then(|| Self { exponent, power: 10f64.powi(exponent.abs()) })
     }
 
-    /// Returns the power of ten to divide by, if one division of an exact integer gives the nearest
-    /// number.
+    /// Returns the power of ten to divide by, if one division of an exact integer gives the
+    /// correctly rounded value.
     pub fn divisor(self) -> Option<f64> {
         (-22..=0).contains(&self.exponent).then_some(self.power)
     }
 
     /// Returns `raw` * 10^exponent, correctly rounded.
     ///
-    /// A raw value of up to 53 bits and 10^22 are exact numbers, so their quotient is rounded once;
-    /// a product with 10^-8 would be off by one unit in the last place for every eighth value.
-    /// Larger values are converted by way of decimal text.
+    /// Integers of up to 53 bits and powers of ten up to 10^22 are exact as `f64`, so their
+    /// quotient is rounded only once. Multiplying by 10^-8, which is not exact, would give a wrong
+    /// last digit for every eighth value. Larger values are converted by way of decimal text.
     pub fn apply(self, raw: i64) -> f64 {
         let exact = raw.unsigned_abs() <= 1 << 53 && self.exponent.abs() <= 22;
         match (exact, self.exponent <= 0) {
@@ -162,8 +162,8 @@ impl Scale {
     }
 }
 
-/// Returns the unit of raw values, as the logger's CSV writes it: `10nV`; `1e-4 V` if there is no
-/// prefix.
+/// Returns the unit of raw values as the logger's CSV writes it, for example `10nV`, or `1e5 V` if
+/// there is no prefix for the scale.
 pub fn raw_unit(unit: Unit, scale: i32) -> String {
     let symbol = unit.symbol();
     let prefix = match scale {
@@ -195,7 +195,8 @@ pub fn raw_unit(unit: Unit, scale: i32) -> String {
 mod tests {
     use super::*;
 
-    /// The standard library rounds decimal text correctly: the reference for the fast method.
+    /// The standard library rounds decimal text correctly, so it is the reference for the fast
+    /// method.
     #[test]
     fn physical_values_are_correctly_rounded() {
         let mut state = 7u64;
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_survive() {
+    fn codes_and_raw_units_are_those_of_the_format() {
         for code in (0..12).chain([0xFFFF_FFFF, 77]) {
             assert_eq!(Unit::of(code, true).code(), code);
         }

@@ -1,7 +1,6 @@
 //! Validation of a file by its header and its length: layout, number of rows, lost bytes.
 //!
-//! Pure functions: from bytes to a result or "need more". The reader, the stream and recovery share
-//! them.
+//! All functions are pure. The reader, the stream and recovery share them.
 
 use rovelog_core::text::count;
 use std::ops::Range;
@@ -14,12 +13,12 @@ use crate::clock;
 use crate::diagnostics as rules;
 use crate::error::RldError;
 use crate::header;
-use crate::layout::{Aligned, Layout, times_at};
+use crate::layout::{BlockRun, Layout, times_at};
 use crate::schema::{Channel, Notes, channels, is_ambient};
 use crate::wire::{BLOCK_TIMES_LEN, Header, LEAD_IN_LEN, LeadIn, MAGIC, MAGIC_V1, Version};
 
-/// Bytes that a stream can buffer to find out whether rows have an extra word: a block of one second
-/// at 64 kSPS with all channels has 2.3 MB.
+/// Number of bytes that a stream may buffer to find out whether rows have an extra word. A block of
+/// one second at 64 kSPS with all channels has 2.3 MB.
 const LOOK_AHEAD: u64 = 4 << 20;
 
 /// The validated header of a file.
@@ -29,11 +28,11 @@ pub(crate) struct Validated {
     pub(crate) version: &'static Version,
     pub(crate) channels: Vec<Channel>,
     pub(crate) layout: Result<Layout, String>,
-    /// Rows that the header counts; `None` if its counts contradict each other.
+    /// Number of rows by the header; `None` if its counts contradict each other.
     pub(crate) declared: Option<u64>,
-    /// Rows after these that are read, too: only for recovery.
-    pub(crate) further: u64,
-    /// True if a known writer can have made the channel table.
+    /// Number of rows to read beyond those that the header counts. Only recovery reads them.
+    pub(crate) extra_rows: u64,
+    /// True if the channel table is one that a known writer can produce.
     pub(crate) plausible: bool,
     pub(crate) notes: Notes,
 }
@@ -45,32 +44,35 @@ impl Validated {
     }
 }
 
-/// The rows of a file, and the bytes that are not part of one.
+/// Row counts of a file, and diagnostics about the bytes that are not part of any row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extent {
-    /// Rows that are read.
+    /// Number of rows that are read.
     pub(crate) rows: u64,
-    /// Rows after the last block that the header counts but the file does not contain.
+    /// Number of rows that the header counts but the file is too short for.
     pub(crate) missing: u64,
-    /// Rows after those that the header counts.
+    /// Number of rows in the file that the header does not count.
     pub(crate) left_out: u64,
     pub(crate) notes: Notes,
 }
 
-/// Validates the file that starts with `head`. `len` is the length of the file; `None` if it is
+/// Validates the file that starts with `head`. `len` is the length of the file, `None` if it is
 /// unknown.
 pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated, NeedMore>, RldError> {
     let Ok((lead_in, _)) = LeadIn::ref_from_prefix(head) else {
         let known = head.len().min(MAGIC.len());
-        if !MAGIC.starts_with(&head[..known]) && !MAGIC_V1.starts_with(&head[..known]) {
-            return Err(RldError::NotRld);
-        }
         return match len {
             None => Ok(Err(NeedMore(LEAD_IN_LEN))),
+            Some(_) if !MAGIC.starts_with(&head[..known]) && !MAGIC_V1.starts_with(&head[..known]) => {
+                Err(RldError::NotRld)
+            }
             Some(len) => Err(RldError::HeaderCut { len, header: LEAD_IN_LEN }),
         };
     };
-    let version = version(lead_in)?;
+    let version = match header::version(head, lead_in, len)? {
+        Ok(version) => version,
+        Err(need) => return Ok(Err(need)),
+    };
     let header = match header::read(head, len, lead_in, version)? {
         Ok(header) => header,
         Err(need) => return Ok(Err(need)),
@@ -100,18 +102,7 @@ pub(crate) fn validate(head: &[u8], len: Option<u64>) -> Result<Result<Validated
         let text = format!("{} per second: means or single samples", count(rate, "row"));
         notes.push((&rules::AVERAGED, field_range!(0, LeadIn, sample_rate), text));
     }
-    Ok(Ok(Validated { header, version, channels, layout, declared, further: 0, plausible, notes }))
-}
-
-fn version(lead_in: &LeadIn) -> Result<&'static Version, RldError> {
-    if lead_in.magic != MAGIC && lead_in.magic != MAGIC_V1 {
-        return Err(RldError::NotRld);
-    }
-    let number = lead_in.file_version.get();
-    Version::of(number).filter(|version| version.magic == lead_in.magic).ok_or_else(|| {
-        let magic = String::from_utf8_lossy(&lead_in.magic).into_owned();
-        RldError::UnknownVersion { version: number, magic }
-    })
+    Ok(Ok(Validated { header, version, channels, layout, declared, extra_rows: 0, plausible, notes }))
 }
 
 /// Returns the number of rows by the lead-in; `None` if its counts contradict each other.
@@ -126,8 +117,8 @@ fn declared(lead_in: &LeadIn, notes: &mut Notes) -> Option<u64> {
     agree.then_some(rows)
 }
 
-/// Returns whether a release from 2.0.0-beta1 to 2.0.1 can have written the file: they wrote a word
-/// of binary values even without binary channels.
+/// Returns whether a release from 2.0.0-beta1 to 2.0.1 may have written the file. These releases
+/// wrote a word of binary values even without binary channels.
 pub(crate) fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
     version.number == 4 && lead_in.binary_count.get() == 0
 }
@@ -135,8 +126,9 @@ pub(crate) fn may_have_extra_word(lead_in: &LeadIn, version: &Version) -> bool {
 /// Number of pairs of blocks that are compared if the first pair contradicts the header.
 const PAIRS: u64 = 8;
 
-/// Returns whether rows with an extra word match the times of the first blocks (the size, if there
-/// is one block), and rows without do not.
+/// Returns whether rows have an extra word (D28): the times of the first blocks are where they must
+/// be with that word, and not where they must be without it. If there is only one block, the file
+/// size decides.
 fn has_extra_word(
     header: &Header,
     head: &[u8],
@@ -154,7 +146,7 @@ fn has_extra_word(
         return Err(NeedMore(until.min(LOOK_AHEAD)));
     }
     if (head.len() as u64) < until {
-        // One block: only the sizes can tell.
+        // With one block, only the file size can decide.
         let (Some(len), Some(rows)) = (len, declared) else { return Ok(false) };
         let body = u128::from(len.saturating_sub(end));
         return Ok(plain.body(rows) != body && extra.body(rows) == body);
@@ -164,15 +156,15 @@ fn has_extra_word(
         let [first, second] = [first, first + 1].map(|block| layout.block_times(head, block));
         first.zip(second).filter(|_| within)
     };
-    // Contradicting the header takes both clocks.
+    // The header is contradicted only if both clocks agree.
     let follows = |at| pair(&plain, at).is_some_and(|(first, second)| clock::follows(first, second));
     let extra_follows =
-        |at| pair(&extra, at).is_some_and(|(first, second)| clock::follows_by_both(first, second));
+        |at| pair(&extra, at).is_some_and(|(first, second)| clock::follows_on_both_clocks(first, second));
     if follows(0) || !extra_follows(0) {
         return Ok(false);
     }
-    // One pair can look so by chance: a short file must not have the size without extra words, and
-    // more of the next pairs must match rows with one.
+    // One pair can match by chance. So a short file must not have the size that it has without
+    // extra words, and more of the next pairs must match with the word than without.
     let until = (extra.block_at(PAIRS) + BLOCK_TIMES_LEN).min(LOOK_AHEAD);
     if (head.len() as u64) < until && len.is_none() {
         return Err(NeedMore(until));
@@ -186,17 +178,17 @@ fn has_extra_word(
     Ok(number(&extra_follows) > number(&follows))
 }
 
-/// Bytes of a page of the file system, at which a file can end inside a block.
+/// Size of a file system page in bytes. A file can end at a page boundary within a block.
 const PAGE: u64 = 4096;
 
-/// Returns whether a file ends within a block of 2^31 bytes, the maximum size in 1.1.4 and earlier.
+/// Returns whether a file ends within a block of 2^31 bytes, where files of 1.1.4 and earlier end.
 fn stops_at_2_gib(version: &Version, len: u64, block: u64) -> bool {
     version.number <= 3 && len.abs_diff(1 << 31) <= block.max(PAGE)
 }
 
 impl Validated {
-    /// Returns this part of a log with the rows of its first file: all parts are read with one
-    /// table, and what decides on the extra word (D28) can be cut or damaged in a part.
+    /// Returns this part of a log with the layout of the first part, because the bytes that decide
+    /// on the extra word (D28) can be cut or damaged in a later part.
     pub(crate) fn with_rows_of(mut self, first: &Self) -> Self {
         if self.layout.as_ref().map(|own| own.words) != first.layout.as_ref().map(|layout| layout.words) {
             self.notes.retain(|(rule, ..)| *rule != &rules::EXTRA_WORD);
@@ -206,24 +198,23 @@ impl Validated {
         self
     }
 
-    /// Returns the layout of a file whose header counts full blocks only, so that others can
-    /// follow.
-    pub(crate) fn counted(&self) -> Option<&Layout> {
+    /// Returns the layout if the header counts full blocks only, so that more blocks can follow.
+    pub(crate) fn full_block_layout(&self) -> Option<&Layout> {
         let layout = self.layout.as_ref().ok()?;
         let full = layout.row > 0 && self.declared?.checked_rem(layout.block_rows) == Some(0);
         full.then_some(layout)
     }
 
-    /// Returns the number of rows to read; `None` if all complete ones are.
-    pub(crate) fn to_read(&self) -> Option<u64> {
-        self.declared.map(|rows| rows.saturating_add(self.further))
+    /// Returns the number of rows to read; `None` means all complete rows.
+    pub(crate) fn rows_to_read(&self) -> Option<u64> {
+        self.declared.map(|rows| rows.saturating_add(self.extra_rows))
     }
 
-    /// Returns the number of rows in `bytes` after those that the header counts: the logger counts
-    /// a block after writing it. The times of their blocks must follow each other. `last` are the
-    /// last blocks at regular distances.
-    pub(crate) fn behind(&self, bytes: &[u8], last: &Aligned) -> u64 {
-        let (Some(layout), Some(declared)) = (self.counted(), self.declared) else { return 0 };
+    /// Returns the number of rows in `bytes` after those that the header counts. The logger updates
+    /// the counts after it has written a block. The times of these blocks must continue each other.
+    /// `last` is the last run of blocks.
+    pub(crate) fn count_uncounted_rows(&self, bytes: &[u8], last: &BlockRun) -> u64 {
+        let (Some(layout), Some(declared)) = (self.full_block_layout(), self.declared) else { return 0 };
         let counted = declared.checked_sub(last.before).map(|rows| layout.body(rows));
         let Some(from) = counted.and_then(|body| u64::try_from(u128::from(last.at) + body).ok()) else {
             return 0;
@@ -246,9 +237,9 @@ impl Validated {
         rows
     }
 
-    /// Returns the rows of a file of `len` bytes, and what else it contains. `last` are the last
-    /// blocks at regular distances; `behind` rows are known to follow those that the header counts.
-    pub(crate) fn extent(&self, len: u64, last: &Aligned, behind: u64) -> Extent {
+    /// Returns the row counts of a file of `len` bytes. `last` is the last run of blocks.
+    /// `uncounted` is the number of rows that are known to follow those that the header counts.
+    pub(crate) fn extent(&self, len: u64, last: &BlockRun, uncounted: u64) -> Extent {
         let end = self.header.size();
         let mut extent = Extent::default();
         let mut note =
@@ -270,34 +261,34 @@ impl Validated {
         };
         let end = last.at;
         let body = len.saturating_sub(end);
-        let to_read = self.to_read();
+        let rows_to_read = self.rows_to_read();
         let physical = last.before + layout.rows_in(body);
-        let rows = to_read.unwrap_or(physical).min(physical);
+        let rows = rows_to_read.unwrap_or(physical).min(physical);
         let body_of = |rows: u64| layout.body(rows.saturating_sub(last.before));
-        // The rows counted here end within the file.
+        // At most `body`, because `rows` is at most the number of rows in the file.
         let used = u64::try_from(body_of(rows)).unwrap_or(body).min(body);
         let mut rest = end + used..len;
         let mut left_out = 0;
-        if behind > 0 {
-            let body = u64::try_from(body_of(rows + behind)).unwrap_or(body).min(body);
+        if uncounted > 0 {
+            let body = u64::try_from(body_of(rows + uncounted)).unwrap_or(body).min(body);
             let text = format!(
                 "{} not counted by the header: left out; `rovelog recover` keeps them",
-                count(behind, "row")
+                count(uncounted, "row")
             );
             note(&rules::HEADER_BEHIND, rest.start..end + body, text);
-            left_out = behind;
+            left_out = uncounted;
             rest.start = end + body;
         }
-        let missing = to_read.map_or(0, |rows| rows.saturating_sub(physical));
+        let missing = rows_to_read.map_or(0, |rows| rows.saturating_sub(physical));
         let read = rows.saturating_sub(last.left_out);
         let counted = |rows| {
             let physical = physical.saturating_sub(last.left_out);
             format!("the header counts {}, {physical} in the file", count(rows, "row"))
         };
-        let counted = to_read.filter(|_| missing > 0).map(counted);
+        let counted = rows_to_read.filter(|_| missing > 0).map(counted);
         if rest.start < len {
             let bytes = len - rest.start;
-            if missing > 0 || to_read.is_none() {
+            if missing > 0 || rows_to_read.is_none() {
                 let why = counted.map(|counted| format!("; {counted}")).unwrap_or_default();
                 note(&rules::CUT, rest, format!("{} of what would be row {read}{why}", count(bytes, "byte")));
             } else {
@@ -325,7 +316,7 @@ mod tests {
     use crate::wire::BlockTimes;
     use crate::writer::{ChannelSpec, LogSpec, set_counts};
 
-    /// Nanoseconds of a block of 20 rows at 1 kSPS.
+    /// Duration of a block of 20 rows at 1 kSPS, in nanoseconds.
     const PERIOD: i128 = 20 * 1_003_520;
 
     /// Returns the header of a log with one value in a row and 20 rows in a block.
@@ -350,7 +341,7 @@ mod tests {
         notes.iter().map(|(_, _, text)| &**text).collect()
     }
 
-    /// Returns the header and noise behind it, with times at these distances from it.
+    /// Returns the header and `len` bytes of noise, with block times at offsets within the noise.
     fn log(header: &Header, len: usize, times: &[(usize, i128)]) -> Vec<u8> {
         let mut bytes = header.to_bytes();
         let start = bytes.len();
@@ -363,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_lead_in_is_told_from_other_files() {
+    fn a_cut_lead_in_is_not_mistaken_for_another_format() {
         for head in [&b""[..], b"%R", b"%RLD", b"BLR%\x01"] {
             let of_file = validate(head, Some(5));
             assert!(matches!(of_file, Err(RldError::HeaderCut { len: 5, header: LEAD_IN_LEN })), "{head:?}");
@@ -371,7 +362,8 @@ mod tests {
         }
         for head in [&b"%RLC"[..], b"RLD%", b"ULog\x01"] {
             assert!(matches!(validate(head, Some(5)), Err(RldError::NotRld)), "{head:?}");
-            assert!(matches!(validate(head, None), Err(RldError::NotRld)), "{head:?}");
+            // The rest of a header tells whether only the magic is damaged.
+            assert!(matches!(validate(head, None), Ok(Err(NeedMore(LEAD_IN_LEN)))), "{head:?}");
         }
     }
 
@@ -405,13 +397,13 @@ mod tests {
     }
 
     #[test]
-    fn the_extra_word_of_2_0_is_told_by_times_or_size() {
+    fn extra_words_are_detected_by_block_times_or_size() {
         let is_extra = |header: &Header, bytes: &[u8], len| {
             let found = validate(bytes, len).unwrap().map(|found| found.notes);
             found.map(|notes| named(&notes).contains(&("extra_word", header.size()..header.size())))
         };
         let in_file = |header: &Header, bytes: &[u8]| is_extra(header, bytes, Some(bytes.len() as u64));
-        // One block: the size.
+        // With one block, the size decides.
         for rows in [3, 20] {
             for (version, body, extra) in
                 [(4, rows * 8, true), (4, rows * 4, false), (4, rows * 8 + 1, false), (3, rows * 8, false)]
@@ -426,16 +418,15 @@ mod tests {
         (bits.channels[0].unit, bits.channels[0].scale) = (U32Le::new(Unit::Binary.code()), I32Le::new(0));
         (bits.lead_in.binary_count, bits.lead_in.header_length) = (U16Le::new(1), U16Le::new(116));
         assert_eq!(in_file(&bits, &log(&bits, 32 + 36, &[(0, 0)])), Ok(false), "it has bits");
-        // Two blocks: the times of the second, as soon as they are read.
+        // With two blocks, the times of the second one decide.
         let header = head(4, 40);
         let extra = log(&header, 192 + 32, &[(0, 0), (192, PERIOD)]);
-        // A stream asks for these times, and for further ones where they contradict the header.
+        // A stream requests these times, and more of them if they contradict the header.
         for len in [extra.len() - 1, extra.len()] {
             let need = if len < extra.len() { extra.len() } else { 88 + 8 * 192 + 32 } as u64;
             assert_eq!(is_extra(&header, &extra[..len], None), Err(NeedMore(need)));
         }
-        // The size decides where both layouts have times: two full blocks without extra words, and a
-        // row more.
+        // If the times match only with the word, the size decides.
         for (rows, body, found) in [(40, 224, false), (40, 228, true), (41, 224 + 32 + 4, false)] {
             let header = head(4, rows);
             let bytes = log(&header, body, &[(0, 0), (192, PERIOD)]);
@@ -446,7 +437,7 @@ mod tests {
         let both = log(&header, 192 + 40, &[(0, 0), (112, PERIOD), (192, PERIOD)]);
         let neither = log(&header, 192 + 40, &[(0, 0)]);
         assert_eq!((in_file(&header, &both), in_file(&header, &neither)), (Ok(false), Ok(false)));
-        // Further blocks, if the clock went back at the second: most of those that are counted.
+        // If the clock went back at the second block, most of the counted blocks decide.
         let plain = |n: u32| (112 * n as usize, i128::from(n) * PERIOD);
         let extra = |n: u32| (192 * n as usize, i128::from(n) * PERIOD);
         let first = [(0, 3 * PERIOD), (192, 4 * PERIOD)];
@@ -455,7 +446,7 @@ mod tests {
             (5, vec![plain(3), plain(4)], false),
             (2, vec![plain(3), plain(4)], true),
             (5, vec![(2 * 192, 5 * PERIOD), plain(6), plain(7)], true),
-            // The header is right where the second block follows.
+            // The header is right if the second block follows the first.
             (5, vec![(112, 4 * PERIOD), (2 * 192, 5 * PERIOD), (3 * 192, 6 * PERIOD)], false),
         ] {
             let header = head(4, 20 * counted);
@@ -474,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extra_word_is_told_by_bytes_that_a_stream_can_buffer() {
+    fn extra_words_are_detected_within_the_stream_buffer() {
         let mut header = head(4, 0);
         let most = (LOOK_AHEAD - header.size() - 2 * BLOCK_TIMES_LEN) / 8;
         for (rows, extra) in [(most, true), (most + 1, false)] {
@@ -495,28 +486,31 @@ mod tests {
     }
 
     #[test]
-    fn blocks_behind_the_counted_ones_follow_them() {
-        let behind = |rows, len, times: &[(usize, i128)], last: Option<Aligned>| {
+    fn uncounted_blocks_must_continue_the_counted_ones() {
+        let uncounted = |rows, len, times: &[(usize, i128)], last: Option<BlockRun>| {
             let header = head(4, rows);
             let validated = of_header(&header);
-            validated.behind(&log(&header, len, times), &last.unwrap_or(Aligned::from(header.size())))
+            validated.count_uncounted_rows(
+                &log(&header, len, times),
+                &last.unwrap_or(BlockRun::from(header.size())),
+            )
         };
         let three = [(0, 0), (112, PERIOD), (224, 2 * PERIOD)];
-        assert_eq!(behind(20, 3 * 112, &three, None), 40);
-        assert_eq!(behind(20, 2 * 112 + 32 + 11, &three, None), 22);
-        assert_eq!(behind(20, 2 * 112 + 32, &three, None), 20);
-        assert_eq!(behind(20, 3 * 112, &three[..2], None), 20, "no times");
-        assert_eq!(behind(20, 2 * 112, &[(0, PERIOD), (112, 0)], None), 0, "an earlier block");
-        assert_eq!(behind(20, 3 * 112, &[(0, 0), (112, PERIOD), (224, 0)], None), 20);
-        assert_eq!(behind(25, 3 * 112, &three, None), 0, "the last block that is counted is not full");
-        // No block before them is known.
-        assert_eq!(behind(0, 112, &three[..1], None), 20);
-        let last = Aligned { at: 88 + 112, before: 20, left_out: 20 };
-        assert_eq!(behind(20, 2 * 112, &three[1..2], Some(last)), 20);
+        assert_eq!(uncounted(20, 3 * 112, &three, None), 40);
+        assert_eq!(uncounted(20, 2 * 112 + 32 + 11, &three, None), 22);
+        assert_eq!(uncounted(20, 2 * 112 + 32, &three, None), 20);
+        assert_eq!(uncounted(20, 3 * 112, &three[..2], None), 20, "no times");
+        assert_eq!(uncounted(20, 2 * 112, &[(0, PERIOD), (112, 0)], None), 0, "an earlier block");
+        assert_eq!(uncounted(20, 3 * 112, &[(0, 0), (112, PERIOD), (224, 0)], None), 20);
+        assert_eq!(uncounted(25, 3 * 112, &three, None), 0, "the last block that is counted is not full");
+        // There is no block before them.
+        assert_eq!(uncounted(0, 112, &three[..1], None), 20);
+        let last = BlockRun { at: 88 + 112, before: 20, left_out: 20 };
+        assert_eq!(uncounted(20, 2 * 112, &three[1..2], Some(last)), 20);
     }
 
     #[test]
-    fn without_rows_nothing_is_counted() {
+    fn without_a_layout_no_rows_are_counted() {
         let of = |channels: usize, block_rows: u32, rows: u64| {
             let mut header = head(4, 0);
             header.channels.truncate(channels);
@@ -525,10 +519,10 @@ mod tests {
             header.lead_in.data_block_size = U32Le::new(block_rows);
             header.lead_in.sample_count = U64Le::new(rows);
             let validated = of_header(&header);
-            assert!(validated.counted().is_none());
+            assert!(validated.full_block_layout().is_none());
             let end = header.size();
             let extent = |len| {
-                let extent = validated.extent(end + len, &Aligned::from(end), 0);
+                let extent = validated.extent(end + len, &BlockRun::from(end), 0);
                 assert_eq!((extent.rows, extent.missing, extent.left_out), (0, 0, 0));
                 let notes = extent
                     .notes
@@ -545,11 +539,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_has_its_bytes() {
-        let extent = |rows, len, behind| {
+    fn diagnostics_cover_the_bytes_that_are_not_read() {
+        let extent = |rows, len, uncounted| {
             let header = head(4, rows);
             let end = header.size();
-            let extent = of_header(&header).extent(end + len, &Aligned::from(end), behind);
+            let extent = of_header(&header).extent(end + len, &BlockRun::from(end), uncounted);
             let notes = extent
                 .notes
                 .into_iter()
@@ -558,34 +552,38 @@ mod tests {
         };
         let cut = "3 bytes of what would be row 2; the header counts 20 rows, 2 in the file".to_owned();
         assert_eq!(extent(20, 43, 0), (2, 18, 0, vec![("cut", 40..43, cut)]));
-        let behind = "30 rows not counted by the header: left out; `rovelog recover` keeps them".to_owned();
+        let uncounted =
+            "30 rows not counted by the header: left out; `rovelog recover` keeps them".to_owned();
         let rest = ("trailing_bytes", 296..299, "3 bytes after the last row".to_owned());
-        assert_eq!(extent(20, 299, 30), (20, 0, 30, vec![("header_behind", 112..296, behind), rest.clone()]));
+        assert_eq!(
+            extent(20, 299, 30),
+            (20, 0, 30, vec![("header_behind", 112..296, uncounted), rest.clone()])
+        );
         assert_eq!(extent(50, 299, 0), (50, 0, 0, vec![rest]));
     }
 
-    /// Validates a file of `len` bytes whose header counts so many rows, in blocks of 256 032 bytes.
+    /// Validates a file of `len` bytes whose header counts `rows` rows in blocks of 256 032 bytes.
     fn limited(version: u16, rows: u64, len: u64) -> Extent {
         let mut header = head(version, 0);
         header.lead_in.data_block_size = U32Le::new(64_000);
         header.lead_in.sample_rate = U16Le::new(64_000);
         set_counts(&mut header, rows).unwrap();
-        of_header(&header).extent(len, &Aligned::from(header.size()), 0)
+        of_header(&header).extent(len, &BlockRun::from(header.size()), 0)
     }
 
     #[test]
-    fn files_limited_to_2_gib_are_read_by_their_size() {
+    fn files_limited_to_2_gib_are_read_to_their_end() {
         let names = |extent: &Extent| extent.notes.iter().map(|note| note.0.name).collect::<Vec<_>>();
-        // A header that counts 3 GB.
+        // The header counts rows of 3 GB in total.
         let (rows, len) = (750_000_000, (1 << 31) - 1);
         let file = limited(3, rows, len);
         assert_eq!(names(&file), ["cut", "stopped_at_2_gib"]);
-        // 8387 full blocks, and the rest.
+        // The file has 8387 full blocks and a part of one.
         let body = len - (56 + 4 + 28);
         let (full, rest) = (body / 256_032, body % 256_032);
         assert_eq!(file.rows, full * 64_000 + (rest - 32) / 4);
         assert_eq!(file.missing, rows - file.rows);
-        // Files of other software, files cut elsewhere, and those that are whole.
+        // Not reported for other versions, other file sizes, and complete files.
         assert_eq!(names(&limited(4, rows, len)), ["cut"]);
         assert_eq!(names(&limited(3, rows, len - 300_001)), ["cut"]);
         assert_eq!(names(&limited(3, 8387 * 64_000, 88 + 8387 * 256_032)), [""; 0]);

@@ -1,8 +1,8 @@
-//! Diagnostics that need the rows: set bits of no channel, and values with known faults of the
-//! logger's software.
+//! Checks of the rows for bits that belong to no channel, and for values that show known faults of
+//! the logger's software.
 //!
-//! For most logs the first rows are enough. All rows are checked only if version and rate are those
-//! of a known fault.
+//! The first rows are enough for most logs. All rows are checked only if the version and the rate
+//! are those of a known fault.
 
 use std::ops::Range;
 
@@ -14,54 +14,55 @@ use crate::schema::Channel;
 use crate::unit::Unit;
 use crate::validate::Validated;
 
-/// Number of rows that are checked for set bits of no channel.
+/// Number of rows that are checked for set bits that belong to no channel.
 const DIRTY_ROWS: u64 = 1024;
 
-/// Checks the rows of a log, in order.
+/// Checks the rows of a log, which must be passed in order.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    /// Number of the first row that need not be checked.
+pub(crate) struct RowChecks {
+    /// Number of the row at which the checks end.
     pub(crate) until: u64,
-    dirty: Option<Dirty>,
-    wraps: Vec<Wrap>,
-    means: Option<Means>,
+    dirty: Option<DirtyBits>,
+    wraps: Vec<CurrentWrap>,
+    means: Option<WrappedMeans>,
 }
 
-/// The check for set bits of no channel.
+/// Checks for set bits that belong to no channel (D8).
 #[derive(Debug)]
-struct Dirty {
+struct DirtyBits {
     binary: usize,
-    /// Channels whose range bits are unreliable in this case.
+    /// Names of the channels whose range bits are unreliable in a log that has such bits (D35).
     untrusted: Vec<String>,
 }
 
-/// The check of a current at 32 kSPS or more.
+/// Checks a current for values that wrapped around, which occurs at 32 kSPS or more (D33).
 #[derive(Debug)]
-struct Wrap {
+struct CurrentWrap {
     channel: usize,
     name: String,
-    /// Nine tenths of its full scale, in raw units.
-    near: u64,
+    /// Nine tenths of the full scale of the current, in raw units.
+    threshold: u64,
     last: Option<i64>,
-    /// The jump of values: the first row, its offset, the values before and after.
-    run: Option<(u64, u64, i64, i64)>,
-    /// Offset of the end of the last row of the run.
+    /// The jump that is not closed yet: the first row after it, the offset of that row, and the
+    /// values before and after the jump.
+    jump: Option<(u64, u64, i64, i64)>,
+    /// Offset of the end of the last row that was checked.
     end: u64,
 }
 
-/// The check of means at fewer than a thousand rows per second.
+/// Checks for means of sums that overflowed 32 bits, which occurs below 1000 rows per second (D34).
 #[derive(Debug)]
-struct Means {
-    /// Converter rows per mean.
+struct WrappedMeans {
+    /// Number of converter samples that are averaged to one row.
     of: u32,
-    /// Upper bound of means of sums modulo 2^32.
+    /// Upper bound of a mean of a sum that was taken modulo 2^32.
     bound: i64,
     channels: Vec<(usize, String)>,
-    /// The first value of each channel just below the bound: its row, its offset, the value.
+    /// For each channel, the first value just below the bound, with its row and offset.
     high: Vec<Option<(u64, u64, i64)>>,
 }
 
-impl Watch {
+impl RowChecks {
     pub(crate) fn new(validated: &Validated, table: Option<&Table>) -> Self {
         let mut watch = Self { until: 0, dirty: None, wraps: Vec::new(), means: None };
         let Some(table) = table else { return watch };
@@ -71,16 +72,16 @@ impl Watch {
             let mixed = version == 3 && binary <= 2;
             let linked = channels.iter().filter(|channel| mixed && channel.valid.is_some());
             let untrusted = linked.map(|channel| channel.name.to_string()).collect();
-            watch.dirty = Some(Dirty { binary, untrusted });
+            watch.dirty = Some(DirtyBits { binary, untrusted });
             watch.until = DIRTY_ROWS;
         }
         if version <= 3 && rate >= 32_000 {
             watch.wraps =
-                channels.iter().enumerate().filter_map(|(i, channel)| Wrap::new(i, channel)).collect();
+                channels.iter().enumerate().filter_map(|(i, channel)| CurrentWrap::new(i, channel)).collect();
         }
         let slow = (1..1000).contains(&rate) && 1000 % rate == 0;
         if slow && !validated.is_ambient() {
-            watch.means = Some(Means::new(1000 / u32::from(rate), channels));
+            watch.means = Some(WrappedMeans::new(1000 / u32::from(rate), channels));
         }
         if !watch.wraps.is_empty() || watch.means.is_some() {
             watch.until = u64::MAX;
@@ -88,7 +89,7 @@ impl Watch {
         watch
     }
 
-    /// Checks the row at offset `at`.
+    /// Checks row `number`, which is stored at offset `at`.
     pub(crate) fn row(
         &mut self,
         number: u64,
@@ -98,7 +99,7 @@ impl Watch {
     ) {
         if number < DIRTY_ROWS
             && let Some(word) = self.dirty.as_ref().and_then(|dirty| dirty.word(row))
-            && let Some(Dirty { binary, untrusted }) = self.dirty.take()
+            && let Some(DirtyBits { binary, untrusted }) = self.dirty.take()
         {
             let words = 4 * (binary as u64 / 32 + 1);
             note(
@@ -128,15 +129,15 @@ impl Watch {
         }
     }
 
-    /// Passes rows that were not read: no jump of values is known across them.
-    pub(crate) fn pass(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
+    /// Skips rows that were not read. Jumps of values across them are not detected.
+    pub(crate) fn skip_unread(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
         for wrap in &mut self.wraps {
             wrap.close(&mut note);
             wrap.last = None;
         }
     }
 
-    /// Reports what remains after the last row.
+    /// Reports the problems that are only known after the last row.
     pub(crate) fn end(&mut self, mut note: impl FnMut(&'static Rule, Range<u64>, String)) {
         self.wraps.iter_mut().for_each(|wrap| wrap.close(&mut note));
         for (high, (_, name)) in self.means.iter().flat_map(|means| means.high.iter().zip(&means.channels)) {
@@ -150,16 +151,17 @@ impl Watch {
     }
 }
 
-impl Dirty {
-    /// Returns the word, if it has set bits that belong to no channel.
+impl DirtyBits {
+    /// Returns the last word of bits if it has set bits that belong to no channel.
     fn word(&self, row: Row<'_>) -> Option<u32> {
         let last = row.word(self.binary / 32)?;
         (last >> (self.binary % 32) != 0).then_some(last)
     }
 }
 
-impl Wrap {
-    /// Makes the check of a channel, if it is a current with a known full scale.
+impl CurrentWrap {
+    /// Creates the check of a channel; `None` if the channel is not a current with a known full
+    /// scale.
     fn new(index: usize, channel: &Channel) -> Option<Self> {
         let nanoamperes: i64 = match channel.name.as_bytes() {
             [b'I', .., b'H'] => 500_000_000,
@@ -167,7 +169,7 @@ impl Wrap {
             _ => return None,
         };
         let full: i64 = match channel.unit {
-            // Without a calibration, the converter's own 16 bits are stored.
+            // Without a calibration, the 16-bit codes of the converter are stored.
             _ if channel.is_binary => return None,
             Unit::Undefined if channel.scale == 0 => 1 << 15,
             Unit::Ampere if (-12..=-9).contains(&channel.scale) => {
@@ -175,8 +177,8 @@ impl Wrap {
             }
             _ => return None,
         };
-        let (near, name) = (full.unsigned_abs() / 10 * 9, channel.name.to_string());
-        Some(Self { channel: index, name, near, last: None, run: None, end: 0 })
+        let (threshold, name) = (full.unsigned_abs() / 10 * 9, channel.name.to_string());
+        Some(Self { channel: index, name, threshold, last: None, jump: None, end: 0 })
     }
 
     fn row(
@@ -186,23 +188,23 @@ impl Wrap {
         row: Row<'_>,
         note: &mut impl FnMut(&'static Rule, Range<u64>, String),
     ) {
-        // Values out of range are not used, so they need no check.
+        // Values out of range are not used, so they are not checked.
         let value = row.raw(self.channel).filter(|_| row.is_valid(self.channel) == Some(true));
         let jumped = self.last.zip(value).is_some_and(|(last, value)| {
-            let near = |value: i64| value.unsigned_abs() >= self.near;
-            last.signum() != value.signum() && near(last) && near(value)
+            let is_near = |value: i64| value.unsigned_abs() >= self.threshold;
+            last.signum() != value.signum() && is_near(last) && is_near(value)
         });
-        if value.is_none() || jumped && self.run.is_some() {
+        if value.is_none() || jumped && self.jump.is_some() {
             self.close(note);
         } else if jumped && let Some((last, value)) = self.last.zip(value) {
-            self.run = Some((number, at, last, value));
+            self.jump = Some((number, at, last, value));
         }
         self.end = at + row.bytes().len() as u64;
         self.last = value;
     }
 
     fn close(&mut self, note: &mut impl FnMut(&'static Rule, Range<u64>, String)) {
-        if let Some((row, at, last, value)) = self.run.take() {
+        if let Some((row, at, last, value)) = self.jump.take() {
             let text = format!(
                 "{} jumps from {last} to {value} in row {row}: do not use it until it jumps back",
                 self.name
@@ -212,7 +214,7 @@ impl Wrap {
     }
 }
 
-impl Means {
+impl WrappedMeans {
     fn new(of: u32, channels: &[Channel]) -> Self {
         let analog = channels.iter().enumerate().filter(|(_, channel)| !channel.is_binary);
         let channels: Vec<_> = analog.map(|(i, channel)| (i, channel.name.to_string())).collect();
@@ -220,7 +222,7 @@ impl Means {
         Self { of, bound: (1 << 32) / i64::from(of), channels, high }
     }
 
-    /// Checks a row; false if a value shows that sums do not wrap.
+    /// Checks a row. Returns false if a value shows that sums did not wrap around in this log.
     fn row(&mut self, number: u64, at: u64, row: Row<'_>) -> bool {
         for ((channel, _), high) in self.channels.iter().zip(&mut self.high) {
             let value = row.raw(*channel).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! New logs and exact copies: headers are validated before they are written, then blocks follow.
+//! Writes new logs and exact copies. A header is validated before it is written; the blocks follow.
 //!
-//! The counts in a header must be right in the end: a writer that can seek corrects them when it
-//! finishes, others must know them before.
+//! The counts in the header must match the blocks. A writer that can seek corrects them when it
+//! finishes. Other writers need the right counts from the start.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -17,38 +17,38 @@ use crate::wire::{
     BLOCK_TIMES_LEN, BlockTimes, COMMENT_MAX, ChannelRecord, Header, LeadIn, NO_LINK, Version,
 };
 
-/// A channel of a log to be written.
+/// Specification of a channel of a new log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelSpec {
-    /// The name, at most 16 bytes.
+    /// The name, of at most 16 bytes.
     pub name: String,
-    /// The unit; a binary one makes the channel binary.
+    /// The unit. [`Unit::Binary`] and [`Unit::RangeValid`] make the channel binary.
     pub unit: Unit,
     /// The exponent of ten.
     pub scale: i32,
-    /// Bytes of a raw value: 1, 2, 4 or 8; ignored for binary channels.
+    /// Size of a raw value in bytes: 1, 2, 4 or 8. Ignored for binary channels.
     pub size: u16,
-    /// The name of the binary channel that tells whether values are in range.
+    /// The name of the binary channel that is 1 if a value is in range.
     pub valid: Option<String>,
 }
 
 impl ChannelSpec {
-    /// Makes a binary channel.
+    /// Creates a binary channel.
     pub fn bit(name: impl Into<String>) -> Self {
         Self { name: name.into(), unit: Unit::Binary, scale: 0, size: 0, valid: None }
     }
 
-    /// Makes a binary channel that tells whether others are in range.
+    /// Creates a binary channel that is 1 if values of other channels are in range.
     pub fn range(name: impl Into<String>) -> Self {
         Self { unit: Unit::RangeValid, ..Self::bit(name) }
     }
 
-    /// Makes an analog channel of 32 bits.
+    /// Creates an analog channel with values of 32 bits.
     pub fn analog(name: impl Into<String>, unit: Unit, scale: i32) -> Self {
         Self { name: name.into(), unit, scale, size: 4, valid: None }
     }
 
-    /// Links the channel to the binary one that tells whether it is in range.
+    /// Links the channel to the binary channel that is 1 if its values are in range.
     #[must_use]
     pub fn valid_if(mut self, name: impl Into<String>) -> Self {
         self.valid = Some(name.into());
@@ -61,22 +61,22 @@ impl ChannelSpec {
 pub struct LogSpec {
     /// The file version, 1 to 4.
     pub version: u16,
-    /// Nominal rows per second.
+    /// Nominal number of rows per second.
     pub rate: u16,
-    /// Rows of a block.
+    /// Number of rows in a full block.
     pub block_rows: u32,
     /// The MAC address.
     pub mac: [u8; 6],
-    /// Start of the measurement, nanoseconds of Unix time.
+    /// Start of the measurement in nanoseconds of Unix time.
     pub start: i64,
-    /// The comment, without NUL.
+    /// The comment. It must not contain NUL.
     pub comment: String,
-    /// The channels, binary ones first.
+    /// The channels, with binary channels first.
     pub channels: Vec<ChannelSpec>,
 }
 
 impl LogSpec {
-    /// Makes a specification of version 4 without channels, with blocks of one second.
+    /// Creates a specification of version 4 without channels. Its blocks last one second.
     pub fn new(rate: u16) -> Self {
         Self {
             version: 4,
@@ -89,10 +89,10 @@ impl LogSpec {
         }
     }
 
-    /// Makes the header, without rows.
+    /// Creates the header of a log without rows.
     ///
     /// # Errors
-    /// Returns an error if the format or the version cannot represent it.
+    /// Returns an error if the format or the file version cannot represent the specification.
     pub fn header(&self) -> Result<Header, RldError> {
         let version = Version::of(self.version)
             .ok_or_else(|| RldError::not_writable(format!("unknown file version {}", self.version)))?;
@@ -194,11 +194,12 @@ impl LogSpec {
     }
 }
 
-/// Encodes a row: words of bits, then values in the order of the analog channels.
+/// Encodes a row, which has words of bits followed by the values of the analog channels. Appends it
+/// to `out`.
 ///
 /// # Errors
 /// Returns an error if the number of words or values differs from the layout, or if a value does
-/// not fit its bytes.
+/// not fit its size.
 pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<u8>) -> Result<(), RldError> {
     if words.len() != layout.words || values.len() != layout.slots.len() {
         let (w, v) = (layout.words, layout.slots.len());
@@ -217,7 +218,7 @@ pub fn encode_row(layout: &Layout, words: &[u32], values: &[i64], out: &mut Vec<
     Ok(())
 }
 
-/// Writes one file, block by block.
+/// Writes a file block by block.
 #[derive(Debug)]
 pub struct RldWriter<W> {
     out: FailFast<W>,
@@ -225,11 +226,11 @@ pub struct RldWriter<W> {
     layout: Layout,
     rows: u64,
     blocks: u64,
-    /// True after a block that is not full: no other can follow.
+    /// True after a block that is not full. No block can follow it.
     closed: bool,
 }
 
-/// Counts of a written log.
+/// Number of rows, blocks and bytes that were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Written {
@@ -239,7 +240,8 @@ pub struct Written {
 }
 
 impl<W: Write> RldWriter<W> {
-    /// Writes the header as it is; its counts must match the blocks that follow.
+    /// Creates a writer and writes the header unchanged. Its counts must match the blocks that
+    /// follow, unless [`finish_in_place`](Self::finish_in_place) corrects them.
     ///
     /// # Errors
     /// Returns an error if the header allows no rows, or if writing fails.
@@ -253,16 +255,21 @@ impl<W: Write> RldWriter<W> {
         Ok(Self { out, header, layout, rows: 0, blocks: 0, closed: false })
     }
 
-    /// Returns the positions of values in the rows to write.
+    /// Returns the layout of the rows to write.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Writes a block of whole rows; only the last block can have fewer than the header's number.
+    /// Writes a block of complete rows. Only the last block can have fewer rows than the header
+    /// states.
     ///
     /// # Errors
-    /// Returns an error if the times are invalid (rule D26 of docs/formats/rld.md), if rows are not
-    /// whole, too many, or follow a block that was not full, or if writing fails or has failed before.
+    /// Returns an error in these cases:
+    ///
+    /// - The times are invalid (rule D26 of docs/formats/rld.md).
+    /// - `rows` does not consist of complete rows, or has too many of them.
+    /// - The block follows a block that is not full.
+    /// - Writing fails, or has failed before.
     pub fn block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         if !is_plausible(block_times) {
             return Err(RldError::not_writable(
@@ -272,7 +279,7 @@ impl<W: Write> RldWriter<W> {
         self.copy_block(block_times, rows)
     }
 
-    /// Writes a block of an existing log, whose times can be invalid.
+    /// Writes a block of an existing log. Its times may be invalid.
     pub(crate) fn copy_block(&mut self, block_times: &BlockTimes, rows: &[u8]) -> Result<(), RldError> {
         let count = (rows.len() / self.layout.row) as u64;
         if !rows.len().is_multiple_of(self.layout.row) || count == 0 || count > self.layout.block_rows {
@@ -286,7 +293,7 @@ impl<W: Write> RldWriter<W> {
         Ok(self.out.write_all(rows)?)
     }
 
-    /// Writes the times of a block; its rows follow through [`rows`](Self::rows).
+    /// Writes the times of a block with `rows` rows. Its rows are written by [`rows`](Self::rows).
     pub(crate) fn start_block(&mut self, block_times: &BlockTimes, rows: u64) -> Result<(), RldError> {
         if self.closed {
             return Err(RldError::not_writable("a block after one that was not full"));
@@ -310,7 +317,7 @@ impl<W: Write> RldWriter<W> {
     /// Finishes a log whose header had the right counts from the start.
     ///
     /// # Errors
-    /// Returns an error if it had not, or if writing fails.
+    /// Returns an error if the counts in the header are wrong, or if writing fails.
     pub fn finish(mut self) -> Result<(W, Written), RldError> {
         let lead_in = &self.header.lead_in;
         let (rows, blocks) = (lead_in.sample_count.get(), u64::from(lead_in.data_block_count.get()));
@@ -341,7 +348,7 @@ impl<W: Write + Seek> RldWriter<W> {
     }
 }
 
-/// Sets the counts of a header for a number of rows.
+/// Sets the counts of rows and blocks in a header.
 ///
 /// # Errors
 /// Returns an error if there are more than 2^32 blocks.
@@ -354,8 +361,8 @@ pub fn set_counts(header: &mut Header, rows: u64) -> Result<(), RldError> {
     Ok(())
 }
 
-/// Writes a split recording: a new file before each block that would make the current one too
-/// large, as the logger does. Every file has a complete header and its own counts.
+/// Writes a split recording. Like the logger, it starts a new file before a block that would make
+/// the current file too large. Every file has a complete header with its own counts.
 #[derive(Debug)]
 pub struct SplitWriter<W, F> {
     create: F,
@@ -366,8 +373,8 @@ pub struct SplitWriter<W, F> {
 }
 
 impl<W: Write + Seek, F: FnMut(usize) -> std::io::Result<W>> SplitWriter<W, F> {
-    /// Makes a writer of parts of at most `limit` bytes, if single blocks allow; `create` opens the
-    /// file with a number.
+    /// Creates a writer of parts with at most `limit` bytes each, or with one block if that is
+    /// larger. `create` opens the file for a part number.
     pub fn new(header: Header, limit: u64, create: F) -> Self {
         Self { create, header, limit, current: None, parts: Vec::new() }
     }

@@ -1,5 +1,5 @@
-//! Compares sums, merged currents and powers with those of an independent parser; windows, events,
-//! states and levels with direct passes.
+//! Compares sums, merged currents and powers with those of an independent parser. Compares windows,
+//! events, states and levels with direct passes.
 
 mod support;
 
@@ -12,7 +12,7 @@ use std::io::Cursor;
 
 use rld_format::unit::Unit;
 use rld_format::wire::BlockTimes;
-use rld_format::{ChannelSpec, LogSpec, RldReader, RldWriter, encode_row};
+use rld_format::{ChannelSpec, LogSpec, RldError, RldReader, RldWriter, encode_row};
 use rovelog_core::parallel::Jobs;
 use rovelog_testing::{Log, read_json, sha256};
 use serde_json::Value as Json;
@@ -101,7 +101,23 @@ fn merged_currents_and_powers_equal_those_of_an_independent_parser() {
     assert!(checked > 20 || LOGS.folder().is_none(), "only {checked} currents");
 }
 
-/// Merged sums of parts are the sums of the whole, for any parts.
+#[test]
+fn a_power_can_be_named_in_either_order() {
+    let log = LOGS.corpus().into_iter().find(|log| log.name == "range-switches").expect("a case");
+    let reader = open(&log.bytes);
+    let sums = |power: &str| -> Result<_, RldError> {
+        let options = StatsOptions::default().with_powers([power]);
+        Ok(reader.accumulator(&options)?.stats(0..reader.rows()).powers)
+    };
+    let want = sums("V1*I1").expect("a power");
+    for power in ["I1*V1", "I1 * V1", "I1*(V1)"] {
+        assert_eq!(sums(power).expect("a power"), want, "{power}");
+    }
+    let error = rovelog_core::Error::from(sums("P1").expect_err("no power"));
+    assert!(error.next.expect("a next step").contains("multiply a voltage by a current"));
+}
+
+/// The merged sums of any parts are the sums of the whole.
 #[test]
 fn sums_do_not_depend_on_the_parts() {
     let Some(reader) = log("test_unsupported") else { return };
@@ -119,7 +135,7 @@ fn sums_do_not_depend_on_the_parts() {
         assert_eq!(total.currents, want.currents, "{step}");
         assert_eq!(total, want, "{step}");
     }
-    // Sums of currents and powers do not depend on those of channels.
+    // Sums of currents and powers are the same without those of channels.
     let mut currents = reader.accumulator(&options.only_currents()).expect("rows");
     let got = currents.stats(0..reader.rows());
     assert!(got.channels.iter().all(|sums| sums.count == 0));
@@ -157,9 +173,10 @@ fn windows_contain_the_rows_that_start_in_them() {
     assert!(first.rem_euclid(second) < 1_003_520, "{first}");
 }
 
-/// Events with fewer rows between them than asked for become one; no row is lost between others.
+/// Events are joined if there are fewer rows between them than requested. No row is lost between
+/// others.
 #[test]
-fn events_are_joined_across_fewer_rows_than_asked_for() {
+fn events_are_joined_across_fewer_rows_than_requested() {
     let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
     let header = LogSpec { block_rows: 20, channels, ..LogSpec::new(1000) }.header().expect("valid");
     let mut writer = RldWriter::new(Cursor::new(Vec::new()), header).expect("memory");
@@ -181,15 +198,16 @@ fn events_are_joined_across_fewer_rows_than_asked_for() {
     assert_eq!(events(4).first(), Some(&(1..12)));
 }
 
-/// Times of rows decide, not their numbers: what is missing in a gap is in no window.
+/// Rows belong to windows by their times, not by their numbers, so windows within a gap are
+/// skipped.
 #[test]
-fn a_gap_is_in_no_window() {
+fn windows_within_a_gap_are_skipped() {
     const BLOCK: i128 = 20 * 1_003_520;
     let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
     let header = LogSpec { block_rows: 20, channels, ..LogSpec::new(1000) }.header().expect("valid");
     let mut writer = RldWriter::new(Cursor::new(Vec::new()), header).expect("memory");
     let rows = vec![0; 20 * writer.layout().row];
-    // The last block is before the one before it: the clocks were set back.
+    // The clocks were set back before the last block.
     for block in [0, 1, 2, 500_000_000, 500_000_001, 5] {
         let at = block * BLOCK;
         let times = BlockTimes::new(1_700_000_000_000_000_000 + at, 987_000 + at).expect("in range");
@@ -234,7 +252,7 @@ fn states_and_events_are_those_of_a_plain_scan() {
     assert_eq!(above, (0..reader.rows()).filter(|row| value(*row) >= mean).count() as u64);
     assert!(events.windows(2).all(|pair| pair[0].end < pair[1].start));
 
-    // Joined and long enough: fewer events, and only short ones are left out.
+    // With joining and a minimum length, there are fewer events, and only short ones are dropped.
     let threshold = Threshold::new(mean, mean).joined_within(50).at_least(20);
     let joined: Vec<_> =
         Events::of_channel(&reader, &mut sums, v1, threshold).map(|event| event.rows).collect();
@@ -275,7 +293,7 @@ fn levels_equal_direct_passes_over_any_rows() {
     assert!(Levels::build(&mut sums, 10, 63).is_err());
 }
 
-/// Files of 1.1 to 1.1.2 without digital inputs, whose range bits stay 1.
+/// Range bits of 1.1 to 1.1.2 stay 1 if digital inputs are off.
 #[test]
 fn ranges_are_derived_if_bits_are_unreliable() {
     let reader = open(&LOGS.case("validity-untrusted").bytes);
@@ -302,11 +320,11 @@ fn ranges_are_derived_if_bits_are_unreliable() {
     }
 }
 
-/// With reliable bits, values tell the same except near changes of range: 48 of 131 000 rows of one
-/// log, none of others.
+/// If bits are reliable, values select the same ranges except near changes of range: 48 of 131 000
+/// rows of one log differ, and none of others.
 #[test]
 fn derived_ranges_agree_with_reliable_bits() {
-    // Logs of version 4 are synthetic: their ranges are independent of each other.
+    // Skipped, because the two ranges of these synthetic logs are independent of each other.
     for log in LOGS.real().iter().filter(|log| log.name.starts_with("test_")) {
         let reader = open(&log.bytes);
         let both = |current: &Current| current.valid.is_some() && current.high.is_some();

@@ -1,4 +1,4 @@
-//! Columns equal records, on every log.
+//! Columns of every log must equal its records.
 #![cfg(feature = "arrow")]
 
 mod support;
@@ -13,12 +13,12 @@ use rovelog_core::{LogReader, Select, Value};
 use rovelog_testing::{Log, timed_rows, value_at};
 use support::{LOGS, open, try_open};
 
-/// Returns the rows of a batch as time and JSON.
+/// Returns the time and the JSON of each row of a batch.
 fn rows(batch: &RecordBatch) -> Vec<(Option<i64>, String)> {
     timed_rows(batch).into_iter().map(|(time, value)| (time, value.to_json())).collect()
 }
 
-/// Returns the raw value of a column in a row, of any width.
+/// Returns the raw value of a row in a column of any integer type.
 fn raw_at(column: &dyn Array, row: usize) -> Value {
     match value_at(column, row) {
         Value::Int(raw, _) => Value::Int(raw, 64),
@@ -109,8 +109,8 @@ fn buffers_are_reused_after_a_batch_is_dropped() {
     assert_eq!(first, address());
 }
 
-/// Computes a merged current from its definition, row by row: the low value if the bit is set in
-/// all rows around.
+/// Computes a value of a merged current from the definition: the low value if the bit is set in all
+/// rows within the margin.
 fn merged_row(reader: &RldReader, name: &str, margin: u64, row: u64) -> (Source, i64) {
     let channel = |suffix: &str| reader.channel(&format!("{name}{suffix}")).ok();
     let (low, high, bit) = (channel("L"), channel("H"), channel("L_valid"));
@@ -125,7 +125,8 @@ fn merged_row(reader: &RldReader, name: &str, margin: u64, row: u64) -> (Source,
     }
     match (value(row, high), low) {
         (None, _) => (Source::Missing, 0),
-        // From 1 nA to 10 pA, if there is a low channel.
+        // High values are in 1 nA and low values in 10 pA, so the factor is 100 if there is a low
+        // channel.
         (Some(high), Some(_)) if set(row) => (Source::Transition, 100 * high),
         (Some(high), Some(_)) => (Source::High, 100 * high),
         (Some(high), None) => (Source::High, high),
@@ -141,7 +142,7 @@ fn merged_currents_are_columns_of_their_own() {
             for current in currents(reader.channels()) {
                 let name = current.name.as_str();
                 let select = Select::all().with_fields([name]);
-                // Batches end anywhere, so that margins cross their edges.
+                // Margins cross the edges of batches, because batches end at any row.
                 let raw = ColumnOptions::raw().with_merged(merging).with_batch_rows(37);
                 let physical = ColumnOptions::physical().with_merged(merging).with_times(None);
                 let mut physical = reader.columns_with(&select, &physical).expect("rows");
@@ -184,7 +185,7 @@ fn merged_currents_are_columns_of_their_own() {
             }
         }
     }
-    // The corpus alone has 50.
+    // The corpus alone has 50 such columns.
     let min = if LOGS.folder().is_some() { 51 } else { 50 };
     assert!(checked >= min, "only {checked} rows");
 }

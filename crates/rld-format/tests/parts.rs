@@ -1,4 +1,4 @@
-//! Logs in several files, and logs of which parts were not read.
+//! Logs in several files, and logs of which only parts were fetched.
 
 mod support;
 
@@ -13,10 +13,10 @@ use rovelog_core::{Bytes, LogReader, ReadOptions, RecoverOptions, Select, Value}
 use support::open;
 use zerocopy::IntoBytes as _;
 
-/// Rows of a block.
+/// Number of rows in a block.
 const ROWS: u64 = 20;
 
-/// Nanoseconds of a block of 20 rows at 1 kSPS.
+/// Duration of a block of 20 rows at 1 kSPS, in nanoseconds.
 const BLOCK: i128 = 20 * 1_003_520;
 
 const START: i128 = 1_700_000_000_000_000_000;
@@ -32,7 +32,7 @@ fn layout() -> Layout {
     Layout::of(&header(), header().size(), false).expect("rows")
 }
 
-/// Returns four blocks of a log, from this one on.
+/// Returns four blocks of a log. `first` is the number of the first one.
 fn blocks(first: u64) -> Vec<u8> {
     let mut out = Vec::new();
     for block in first..first + 4 {
@@ -93,7 +93,7 @@ fn a_part_of_another_recording_is_refused_with_the_difference() {
 }
 
 #[test]
-fn notes_about_a_part_have_its_number_and_place() {
+fn diagnostics_state_the_part_and_its_byte_range() {
     let mut damaged = header();
     damaged.channels[1].name[0] = 1;
     let gap = [damaged.to_bytes(), blocks(9)].concat();
@@ -111,7 +111,7 @@ fn notes_about_a_part_have_its_number_and_place() {
     let start = base + header().size();
     let table = ("table_from_first", start - 56..start, "part 1: its channel table is invalid".to_owned());
     assert_eq!(notes(&log), [table, note(1, 80, 5), note(2, 160, 2)]);
-    // The gaps and the rows in total.
+    // The totals of gaps and rows.
     let missing = Value::Int(i64::try_from(7 * BLOCK).expect("small"), 64);
     let gaps = Value::record([("count", Value::count(2)), ("missing_ns", missing)]);
     assert!(log.info().details.iter().any(|detail| detail.key == "gaps" && detail.value == gaps));
@@ -119,9 +119,9 @@ fn notes_about_a_part_have_its_number_and_place() {
     assert_eq!((topic.count, topic.bytes, topic.timed), (12 * ROWS, 12 * ROWS * 8, 12 * ROWS));
 }
 
-/// Bits of no channel, in the first file and in the second.
+/// Bits that belong to no channel occur in the first file or in the second.
 #[test]
-fn rows_of_a_part_have_its_place() {
+fn row_diagnostics_have_offsets_in_the_concatenated_files() {
     for part in [0, 1] {
         let mut files = [file(&header(), 0), file(&header(), 4)];
         let row = usize::try_from(layout().row_at(45)).expect("small");
@@ -149,9 +149,10 @@ fn blocks_that_no_header_counts_are_recovered_from_every_part() {
     assert_eq!(values(&open(&out.into())), (0..240).collect::<Vec<i64>>());
 }
 
-/// Whether rows have an extra word is decided in the first file: a cut part may be too short to tell.
+/// The first file decides whether rows have an extra word, because a cut part may be too short to
+/// decide.
 #[test]
-fn a_cut_part_has_the_rows_of_the_first_file() {
+fn a_cut_part_has_the_layout_of_the_first_file() {
     let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
     let mut header = LogSpec { block_rows: 20, channels, ..LogSpec::new(1000) }.header().expect("valid");
     set_counts(&mut header, 10 * ROWS).expect("counts");
@@ -174,13 +175,13 @@ fn a_cut_part_has_the_rows_of_the_first_file() {
     assert_eq!(lost, layout.row as u64 - 1);
 }
 
-/// What was left out of a log, as `recover` says it too.
+/// `recover` reports what was left out of a log.
 #[test]
 fn recovery_of_parts_reports_what_it_left_out_and_repaired() {
     let mut behind = header();
     set_counts(&mut behind, 2 * ROWS).expect("counts");
     let mut files = [file(&behind, 0), file(&header(), 4), file(&header(), 8)];
-    // A byte less in the second block of the second file, and noise at the end of the third.
+    // The second block of the second file has lost a byte, and the third file ends with noise.
     files[1].remove(usize::try_from(layout().row_at(25)).expect("small"));
     files[2].extend([7; 5]);
     let log = join(&files, &ReadOptions::default()).expect("parts");
@@ -192,10 +193,10 @@ fn recovery_of_parts_reports_what_it_left_out_and_repaired() {
     assert_eq!((report.details[0].key, &report.details[0].value), ("repaired", &repaired));
 }
 
-/// One file holds all rows but those of a short block before a gap; and it is one log.
+/// The parts of a log become one file with all rows but those of a short block before a gap.
 #[test]
-fn one_file_made_of_parts_names_what_it_cannot_hold() {
-    // Where less than half a block is missing, there is no gap: rows only move to other blocks.
+fn merged_parts_report_the_rows_that_do_not_fit() {
+    // If less than half a block is missing, there is no gap, and rows only move to other blocks.
     for (rows, short) in [(47, 7), (61, 1), (73, 0)] {
         let mut files = [file(&header(), 0), file(&header(), 4), file(&header(), 8)];
         files[0].truncate(usize::try_from(layout().row_at(rows)).expect("small") + 3);
@@ -229,7 +230,7 @@ fn one_file_made_of_parts_names_what_it_cannot_hold() {
 }
 
 #[test]
-fn recovery_says_that_an_ambient_file_is_a_log_of_its_own() {
+fn recovery_reports_the_ambient_file_as_left_out() {
     let mut damaged = file(&header(), 0);
     damaged.remove(usize::try_from(layout().row_at(25)).expect("small"));
     let mut cut = ambient(0);
@@ -258,7 +259,7 @@ fn ambient(first: u64) -> Vec<u8> {
 }
 
 #[test]
-fn files_next_to_a_log_are_its_parts_its_ambient_file_or_left_out() {
+fn companions_are_parts_ambient_files_or_left_out() {
     let opened = |first: Vec<u8>, others: Vec<(&str, Vec<u8>)>| {
         let others = others.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.into())).collect();
         let log = Rld::open_with(first.into(), others, &ReadOptions::default()).expect("a log");
@@ -275,16 +276,16 @@ fn files_next_to_a_log_are_its_parts_its_ambient_file_or_left_out() {
         ("x-ambient_p1.rld", ambient(2)),
     ];
     assert_eq!(opened(first(), parts), (vec![160, 4], none.to_vec()));
-    // A log may have a name like that itself.
+    // The name of a log itself may end in `-ambient`.
     let parts = vec![
         ("x-ambient_p1.rld", file(&header(), 4)),
         ("x-ambient-ambient.rld", ambient(0)),
         ("x-ambient-ambient_p1.rld", ambient(2)),
     ];
     assert_eq!(opened(first(), parts), (vec![160, 4], none.to_vec()));
-    // Opened by itself, an ambient file has its own parts.
+    // An ambient file that is opened itself has its own parts.
     assert_eq!(opened(ambient(0), vec![("x-ambient_p1.rld", ambient(2))]), (vec![4], none.to_vec()));
-    // Other files with such names.
+    // Other files with such names are left out.
     let (counts, left_out) = opened(first(), vec![("x-ambient.rld", file(&header(), 4))]);
     assert_eq!(
         (counts, left_out),
@@ -302,8 +303,8 @@ fn files_next_to_a_log_are_its_parts_its_ambient_file_or_left_out() {
     assert_eq!((counts, left_out), (vec![160], vec![why]));
 }
 
-/// Opens two files; these ranges of the first one were not read, and are noise.
-fn opened_in_part(unread: &[(u64, u64)], change: impl Fn(&mut [Vec<u8>; 2])) -> RldReader {
+/// Opens two files. The ranges `unread` of the first one were not fetched and contain noise.
+fn open_partially(unread: &[(u64, u64)], change: impl Fn(&mut [Vec<u8>; 2])) -> RldReader {
     let mut files = [file(&header(), 0), file(&header(), 4)];
     let (mut read, mut at) = (Vec::new(), 0);
     for (start, end) in unread {
@@ -320,47 +321,47 @@ fn opened_in_part(unread: &[(u64, u64)], change: impl Fn(&mut [Vec<u8>; 2])) -> 
 }
 
 #[test]
-fn block_times_that_were_not_read_are_those_of_the_rows_before() {
-    let whole = opened_in_part(&[], |_| {});
+fn missing_block_times_are_counted_from_earlier_blocks() {
+    let whole = open_partially(&[], |_| {});
     let at = layout().block_at(2);
-    // One of their bytes is enough.
+    // One byte of the times that was not fetched is enough.
     for unread in [(at, at + 32), (at, at + 1), (at + 31, at + 32)] {
-        let log = opened_in_part(&[unread], |_| {});
+        let log = open_partially(&[unread], |_| {});
         assert_eq!((log.rows(), notes(&log)), (160, Vec::new()), "{unread:?}");
         for (a, b) in log.records_in_file_order().zip(whole.records_in_file_order()) {
             assert_eq!(a.time, b.time, "{unread:?}: row {}", a.seq);
         }
     }
-    // What is next to them is read.
+    // Ranges next to the times do not matter.
     for unread in [(at - 1, at), (at + 32, at + 33)] {
-        let log = opened_in_part(&[unread], |files| {
+        let log = open_partially(&[unread], |files| {
             files[0][usize::try_from(at).expect("small")..][..32].fill(0x7F);
         });
         assert_eq!(notes(&log).iter().map(|note| note.0).collect::<Vec<_>>(), ["stamps_implausible"]);
     }
-    // In the second file all is read: the same place is damaged there.
-    let log = opened_in_part(&[(at, at + 32)], |files| {
+    // The second file was fetched completely, so noise at the same offset is damage.
+    let log = open_partially(&[(at, at + 32)], |files| {
         files[1][usize::try_from(at).expect("small")..][..32].fill(0x7F);
     });
     assert_eq!(notes(&log).iter().map(|note| note.0).collect::<Vec<_>>(), ["stamps_implausible"]);
 }
 
 #[test]
-fn rows_that_were_not_read_are_not_checked() {
+fn rows_that_were_not_fetched_are_not_checked() {
     let at = |row| layout().row_at(row);
     let dirty = |row: u64, part: usize| {
         let byte = usize::try_from(at(row)).expect("small");
-        // The last byte of row 5.
-        let log = opened_in_part(&[(at(5) + 7, at(5) + 8)], |files| files[part][byte] |= 4);
+        // The last byte of row 5 was not fetched.
+        let log = open_partially(&[(at(5) + 7, at(5) + 8)], |files| files[part][byte] |= 4);
         notes(&log).len()
     };
     assert_eq!((dirty(4, 0), dirty(5, 0), dirty(5, 1)), (1, 0, 1));
     assert_eq!(dirty(25, 0), 1, "the next block");
 }
 
-/// Only where all block times are known can missing bytes be found.
+/// Missing bytes can be found only if all block times are known.
 #[test]
-fn bytes_missing_in_a_file_that_was_read_are_found() {
+fn missing_bytes_are_found_in_completely_fetched_files() {
     let byte = usize::try_from(layout().row_at(25)).expect("small");
     let remove = |part: usize| {
         move |files: &mut [Vec<u8>; 2]| {
@@ -368,10 +369,10 @@ fn bytes_missing_in_a_file_that_was_read_are_found() {
         }
     };
     let at = layout().block_at(3) + 40;
-    let second = opened_in_part(&[(at, at + 8)], remove(1));
+    let second = open_partially(&[(at, at + 8)], remove(1));
     assert_eq!((second.rows(), notes(&second)[0].0), (140, "block_length"));
     assert!(second.needed(&Select::all()).is_some());
-    let first = opened_in_part(&[(at, at + 8)], remove(0));
+    let first = open_partially(&[(at, at + 8)], remove(0));
     assert_eq!(first.rows(), 159);
     assert!(first.needed(&Select::all()).is_none(), "it must be read whole");
 }

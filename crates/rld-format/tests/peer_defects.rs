@@ -1,5 +1,6 @@
-//! Defects of rocketlogger 2.1.3: the name of each test is the right behaviour, its comment what
-//! the peer does. All run on the corpus or on logs made here; real logs are used if present.
+//! Defects of rocketlogger 2.1.3 ("the peer"). The name of each test is the right behavior, and its
+//! comment says what the peer does. All tests run on the corpus or on logs made here; real logs are
+//! used if present.
 
 mod support;
 
@@ -24,7 +25,7 @@ fn field(name: &str) -> Option<Log> {
     LOGS.real_log(name)
 }
 
-/// Returns the raw values in the recipe of a case.
+/// Returns the raw values in the recipe of a corpus case.
 fn laid(name: &str) -> Vec<Vec<i64>> {
     let expected = LOGS.expected(name);
     let number = |value: &Json| value.as_str().and_then(|text| text.parse().ok()).expect("an integer");
@@ -42,7 +43,7 @@ fn raw(log: &RldReader) -> Vec<Vec<i64>> {
     (0..log.rows()).map(row).collect()
 }
 
-/// Returns a log of one voltage at 64 kSPS, in blocks of a second, with `rows` rows in total.
+/// Returns a log with one voltage at 64 kSPS and blocks of one second, with `rows` rows in total.
 fn fast(rows: u64, first: i128) -> Vec<u8> {
     let mut spec = LogSpec::new(64_000);
     spec.block_rows = 64_000;
@@ -63,7 +64,7 @@ fn fast(rows: u64, first: i128) -> Vec<u8> {
     writer.finish().expect("memory takes it").0
 }
 
-/// "RocketLogger file magic mismatch": the peer knows one magic.
+/// The peer fails with "RocketLogger file magic mismatch", because it knows only one magic number.
 #[test]
 fn version_1_is_read() {
     let log = case("v1");
@@ -97,7 +98,7 @@ fn every_complete_row_before_a_cut_is_kept() {
     }
 }
 
-/// The same at 64 kSPS, four bytes short: the peer keeps 64 000 of 127 999 rows.
+/// At 64 kSPS, the peer keeps 64 000 of 127 999 rows because four bytes are missing.
 #[test]
 fn a_second_of_rows_is_not_dropped_for_four_bytes() {
     let mut bytes = fast(128_000, 1_700_000_000_000_000_000);
@@ -107,8 +108,8 @@ fn a_second_of_rows_is_not_dropped_for_four_bytes() {
     assert_eq!(log.row(127_998).and_then(|row| row.raw(0)), Some(127_998));
 }
 
-/// The word that 2.0.0-beta1 to 2.0.1 wrote shifts every value: the peer refuses the size, and with
-/// `recovery=True` returns wrong numbers silently.
+/// The extra word of 2.0.0-beta1 to 2.0.1 shifts every value. The peer refuses the size, and with
+/// `recovery=True` silently returns wrong numbers.
 #[test]
 fn the_extra_word_of_2_0_is_left_out() {
     for name in ["extra-word", "extra-word+cut"] {
@@ -118,8 +119,8 @@ fn the_extra_word_of_2_0_is_left_out() {
     }
 }
 
-/// A comment length that is four bytes too large (1.1 and 1.1.1) shifts the table: "`KeyError`:
-/// 4294967288".
+/// A comment length that is four bytes too large (1.1 and 1.1.1) shifts the channel table. The peer
+/// fails with "`KeyError`: 4294967288".
 #[test]
 fn the_comment_length_of_1_1_is_corrected() {
     let log = case("comment-excess");
@@ -128,7 +129,7 @@ fn the_comment_length_of_1_1_is_corrected() {
     assert_eq!(raw(&log), laid("comment-excess"));
 }
 
-/// The peer has its own table of units: a `KeyError` for any other code.
+/// The peer fails with a `KeyError` for any unit code that is not in its table.
 #[test]
 fn an_unknown_unit_is_kept() {
     let log = case("unit-unknown");
@@ -136,7 +137,7 @@ fn an_unknown_unit_is_kept() {
     assert_eq!(raw(&log), laid("unit-unknown"));
 }
 
-/// The peer decodes comments strictly: a `UnicodeDecodeError`.
+/// The peer fails with a `UnicodeDecodeError`, because it decodes comments strictly.
 #[test]
 fn a_comment_that_is_not_ascii_is_read() {
     for name in ["comment-not-ascii", "comment-utf8"] {
@@ -145,7 +146,7 @@ fn a_comment_that_is_not_ascii_is_read() {
     assert_eq!(case("comment-utf8").header().comment_text(), "5 °C x");
 }
 
-/// The peer uses the unit, which moves every channel after one whose unit contradicts its position.
+/// The peer uses the unit, so a unit that contradicts its position moves every later channel.
 #[test]
 fn the_position_of_a_channel_decides_whether_it_is_binary() {
     let log = case("kind-mismatch");
@@ -153,8 +154,8 @@ fn the_position_of_a_channel_decides_whether_it_is_binary() {
     assert_eq!(raw(&log), laid("kind-mismatch"));
 }
 
-/// The peer removes merged channels and moves links, including "no link" (65535): an `IndexError`
-/// from `get_validity` after `merge_channels`.
+/// The peer removes merged channels and renumbers links, even "no link" (65535). So `get_validity`
+/// fails with an `IndexError` after `merge_channels`.
 #[test]
 fn merged_and_other_channels_keep_their_validity() {
     let log = case("range-switches");
@@ -168,7 +169,7 @@ fn merged_and_other_channels_keep_their_validity() {
     }
 }
 
-/// The peer's absolute times are f64: multiples of 256 ns in this decade.
+/// The peer's absolute times are `f64`, which are multiples of 256 ns in this decade.
 #[test]
 fn absolute_times_are_exact() {
     let first = 1_700_000_000_000_000_123;
@@ -184,12 +185,12 @@ fn absolute_times_are_exact() {
             );
         }
     }
-    // As doubles, the first two rows' times have another difference.
+    // As `f64`, the times of the first two rows have another difference.
     let apart = (start + 15_680) as f64 - start as f64;
     assert!((apart - 15_680.0).abs() > 60.0, "{apart} ns");
 }
 
-/// The peer interpolates between blocks, so a log of one block has `NaT` as times.
+/// The peer interpolates between blocks, so the times of a log with one block are `NaT`.
 #[test]
 fn a_log_of_one_block_has_absolute_times() {
     let log = open(&fast(10, 1_700_000_000_000_000_000).into());
@@ -202,7 +203,7 @@ fn a_log_of_one_block_has_absolute_times() {
     }
 }
 
-/// numpy has no integers of three bytes: a `TypeError`.
+/// The peer fails with a `TypeError`, because numpy has no integers of three bytes.
 #[test]
 fn values_of_three_bytes_are_read() {
     let log = case("data-sizes");
@@ -210,7 +211,8 @@ fn values_of_three_bytes_are_read() {
     assert_eq!(raw(&log), laid("data-sizes"));
 }
 
-/// numpy has no integers of three words: a `TypeError` for more than 64 bits.
+/// The peer fails with a `TypeError` for more than 64 bits, because numpy has no integers of three
+/// words.
 #[test]
 fn more_than_64_bits_are_read() {
     let log = case("binary-70");
@@ -223,15 +225,15 @@ fn more_than_64_bits_are_read() {
     }
 }
 
-/// The peer multiplies with a power of ten that no double represents: every eighth voltage and four
-/// of ten currents are off in the last place.
+/// The peer multiplies by a power of ten that no `f64` represents exactly. Every eighth voltage and
+/// four of ten currents have a wrong last digit.
 #[test]
 fn physical_values_are_correctly_rounded() {
     let mut others = 0;
     for (exponent, power) in [(-8, 1e-8), (-9, 1e-9), (-11, 1e-11)] {
         let scale = Scale::new(exponent).expect("in range");
         for raw in (0..2_000_000_i64).step_by(997).flat_map(|raw| [raw, -raw]) {
-            // Decimal text is rounded once, and correctly.
+            // Parsing decimal text rounds once, and correctly.
             let want: f64 = format!("{raw}e{exponent}").parse().expect("a number");
             assert_eq!(scale.apply(raw).to_bits(), want.to_bits(), "{raw}e{exponent}");
             others += usize::from((raw as f64 * power).to_bits() != want.to_bits());
@@ -240,8 +242,8 @@ fn physical_values_are_correctly_rounded() {
     assert!(others > 1000, "{others} products differ");
 }
 
-/// Lost blocks are only visible as a jump of the block times: the peer spreads the rows before it
-/// over the gap.
+/// Lost blocks are only visible as a jump of the block times. The peer spreads the rows before the
+/// jump over the gap.
 #[test]
 fn gaps_are_reported_and_rows_are_not_spread_over_them() {
     let log = case("gap");

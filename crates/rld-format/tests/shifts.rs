@@ -1,5 +1,5 @@
-//! Bytes that are missing or were added: every other block is read, at its own time, and no row is
-//! invented.
+//! Logs in which bytes are missing or were added. Every undamaged block is read with its own times,
+//! and no row is invented.
 
 mod support;
 
@@ -13,10 +13,10 @@ use rovelog_core::partial::Unread;
 use rovelog_core::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select, Severity, State};
 use support::{open, stream};
 
-/// Rows of a block.
+/// Number of rows in a block.
 const ROWS: u64 = 20;
 
-/// Nanoseconds of a block of 20 rows at 1 kSPS.
+/// Duration of a block of 20 rows at 1 kSPS, in nanoseconds.
 const BLOCK: i128 = 20 * 1_003_520;
 
 fn spec() -> LogSpec {
@@ -25,7 +25,7 @@ fn spec() -> LogSpec {
     LogSpec { block_rows: 20, channels: channels.chain(analog).collect(), ..LogSpec::new(1000) }
 }
 
-/// Returns row `i`, which no other row equals.
+/// Returns row `i`. No two rows are equal.
 fn row(layout: &rld_format::layout::Layout, i: u64) -> Vec<u8> {
     let mut out = Vec::new();
     let value = i64::try_from(i).expect("small");
@@ -45,7 +45,7 @@ fn times(block: u64) -> BlockTimes {
     BlockTimes::new(1_700_000_000_123_456_789 + at, 987_654_321_000 + at).expect("in range")
 }
 
-/// Returns a log of this many blocks; the last one has 7 rows.
+/// Returns a log of `blocks` blocks. The last block has 7 rows.
 fn log(blocks: u64) -> Bytes {
     let header = spec().header().expect("valid");
     let mut writer = RldWriter::new(Cursor::new(Vec::new()), header).expect("memory");
@@ -58,32 +58,32 @@ fn log(blocks: u64) -> Bytes {
     writer.finish_in_place().expect("memory").0.into_inner().into()
 }
 
-/// Payload and time of a row, by its payload.
-type Known = HashMap<Vec<u8>, (u64, i64)>;
+/// Number and time of each row of a log, by its bytes.
+type RowTimes = HashMap<Vec<u8>, (u64, i64)>;
 
-fn known(log: &RldReader) -> Known {
+fn known(log: &RldReader) -> RowTimes {
     let records = log.records_in_file_order();
     records.map(|r| (r.payload.to_vec(), (r.seq, r.time.expect("a time").nanos))).collect()
 }
 
-/// What a damaged log still has.
-struct Found {
+/// The rows that are read from a damaged log.
+struct DamagedRows {
     log: RldReader,
     /// Numbers of undamaged rows.
     rows: Vec<u64>,
-    /// Rows that the undamaged log does not have.
+    /// Numbers of rows that the undamaged log does not have.
     invented: Vec<u64>,
 }
 
-/// Reads a damaged log in all ways, which must agree.
-fn read(bytes: &Bytes, known: &Known, what: &str) -> Found {
+/// Reads a damaged log by all readers, which must agree.
+fn read(bytes: &Bytes, known: &RowTimes, what: &str) -> DamagedRows {
     let log = open(bytes);
     let layout = log.layout().expect("rows").clone();
     let (mut rows, mut invented) = (Vec::new(), Vec::new());
     for record in log.records_in_file_order() {
         match known.get(&record.payload.to_vec()) {
             Some((number, time)) => {
-                // Each row has its own time, whatever was left out before it.
+                // Each row has its own time, no matter which rows were left out before it.
                 let off = record.time.expect("a time").nanos.abs_diff(*time);
                 assert!(off < 1000, "{what}: row {number} is off by {off} ns");
                 rows.push(*number);
@@ -91,11 +91,11 @@ fn read(bytes: &Bytes, known: &Known, what: &str) -> Found {
             None => invented.push(record.seq),
         }
     }
-    // Every byte is in the header, a block, or a lost range.
+    // Every byte is in the header, in a block, or in a lost range.
     let used = layout.header + u64::try_from(layout.body(log.rows())).expect("within the file");
     let lost = &log.info().lost;
     assert_eq!(used + lost.bytes, bytes.len() as u64, "{what}: {:?}", log.diagnostics().list());
-    // The stream does the same.
+    // The stream returns the same rows and diagnostics.
     let mut piped = stream(bytes, &[61]);
     let mut records = log.records_in_file_order();
     while let Some(got) = piped.next_record().expect("readable") {
@@ -106,7 +106,7 @@ fn read(bytes: &Bytes, known: &Known, what: &str) -> Found {
     assert_eq!(piped.diagnostics().list(), log.diagnostics().list(), "{what}");
     assert_eq!(piped.info().lost, *lost, "{what}");
     drop(records);
-    // Recovery loses the same bytes, and its log is undamaged.
+    // Recovery drops the same bytes and writes an undamaged log.
     let mut out = Vec::new();
     let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory");
     assert_eq!((report.records, &report.lost), (log.rows(), &lost.ranges), "{what}");
@@ -116,7 +116,7 @@ fn read(bytes: &Bytes, known: &Known, what: &str) -> Found {
         let off = a.time.expect("a time").nanos.abs_diff(b.time.expect("a time").nanos);
         assert!(a.payload == b.payload && off < 1000, "{what}: row {}", a.seq);
     }
-    // Any division of the file has each row once.
+    // If the file is divided into ranges, each row is in exactly one of them.
     let mut divided = Vec::new();
     for part in 0..7 {
         let mut select = Select::all();
@@ -126,11 +126,11 @@ fn read(bytes: &Bytes, known: &Known, what: &str) -> Found {
     }
     divided.sort_unstable();
     assert!(divided.into_iter().eq(0..log.rows()), "{what}");
-    Found { log, rows, invented }
+    DamagedRows { log, rows, invented }
 }
 
 #[test]
-fn a_byte_lost_or_doubled_costs_its_block() {
+fn a_lost_or_doubled_byte_loses_its_block() {
     let whole = log(6);
     let reader = open(&whole);
     let (known, layout) = (known(&reader), reader.layout().expect("rows"));
@@ -146,14 +146,14 @@ fn a_byte_lost_or_doubled_costs_its_block() {
             let what = format!("byte {at}, lost {lose}");
             let found = read(&bytes.into(), &known, &what);
             let block = (at as u64 - layout.header) / layout.block;
-            // Nothing in the file tells that the last block is damaged, not cut.
+            // The last block looks like one that was cut, so its damage is not detected.
             if block == 5 {
                 assert!(found.rows.len() >= 80, "{what}");
                 continue;
             }
             assert!(found.invented.is_empty(), "{what}: {:?}", found.log.diagnostics().list());
             assert_eq!(found.log.info().state, State::Damaged, "{what}");
-            // If the times of a block are damaged, the one before cannot be told from it.
+            // If the times of a block are damaged, the block before it is lost, too.
             let in_times = (at as u64 - layout.header) % layout.block <= 32;
             let most = if in_times { 2 } else { 1 };
             assert!(found.log.rows() >= 107 - ROWS * most, "{what}: {} rows", found.log.rows());
@@ -164,7 +164,7 @@ fn a_byte_lost_or_doubled_costs_its_block() {
 }
 
 #[test]
-fn lost_and_doubled_pages_cost_the_blocks_they_touch() {
+fn lost_and_doubled_pages_lose_the_blocks_they_overlap() {
     const PAGE: usize = 4096;
     let whole = log(200);
     let reader = open(&whole);
@@ -174,7 +174,7 @@ fn lost_and_doubled_pages_cost_the_blocks_they_touch() {
     let mut random = rovelog_testing::Random(7);
     for round in 0..120 {
         let (page, count) = (1 + random.below(pages - 5), 1 + random.below(3));
-        // Pages of the file system, and ranges of any length.
+        // Pages of the file system, and ranges of other lengths.
         let (from, to) = match round % 4 {
             0 => (page * PAGE + random.below(PAGE), page * PAGE + PAGE + random.below(3 * PAGE)),
             _ => (page * PAGE, (page + count) * PAGE),
@@ -189,7 +189,7 @@ fn lost_and_doubled_pages_cost_the_blocks_they_touch() {
         let what = format!("{from}..{to}, {}", if round % 2 == 0 { "lost" } else { "doubled" });
         let found = read(&bytes.into(), &known, &what);
         assert!(found.invented.is_empty(), "{what}: {:?}", found.log.diagnostics().list());
-        // Blocks that are touched, and the one before them, of which nothing tells that it is whole.
+        // The damaged blocks are lost, and the block before them, whose length is unknown.
         let touched = (to - from) as u64 / layout.block + 3;
         assert!(found.log.rows() >= reader.rows() - touched * ROWS, "{what}: {} rows", found.log.rows());
         assert!(found.rows.is_sorted(), "{what}: copies are left out");
@@ -197,7 +197,7 @@ fn lost_and_doubled_pages_cost_the_blocks_they_touch() {
 }
 
 #[test]
-fn a_copy_as_text_has_no_invented_rows() {
+fn line_feed_conversion_invents_no_rows() {
     let whole = log(60);
     let reader = open(&whole);
     let known = known(&reader);
@@ -208,13 +208,13 @@ fn a_copy_as_text_has_no_invented_rows() {
     assert!(bytes.len() > whole.len() + 20, "{} line feeds", bytes.len() - whole.len());
     let found = read(&bytes.into(), &known, "text");
     assert!(found.invented.is_empty(), "{:?}", found.log.diagnostics().list());
-    // Blocks without a line feed are found.
+    // Blocks without a line feed are intact and must be found.
     assert!(!found.rows.is_empty());
 }
 
-/// Whatever overwrites bytes costs no row more than before: blocks are where they were.
+/// Overwriting bytes does not move blocks, so no more rows are lost than overwritten.
 #[test]
-fn overwritten_bytes_cost_no_block() {
+fn overwritten_bytes_move_no_block() {
     let whole = log(40);
     let known = known(&open(&whole));
     let mut random = rovelog_testing::Random(3);
@@ -235,9 +235,9 @@ fn overwritten_bytes_cost_no_block() {
     }
 }
 
-/// A sector of zeros has no times: the rows of its blocks are counted from those around them.
+/// A sector of zeros has no valid times. The times of its rows are counted from other blocks.
 #[test]
-fn zeros_are_no_block_times() {
+fn zeros_are_not_block_times() {
     let whole = log(40);
     let reader = open(&whole);
     let (known, layout) = (known(&reader), reader.layout().expect("rows"));
@@ -256,9 +256,9 @@ fn zeros_are_no_block_times() {
     }
 }
 
-/// Rows of zeros look like no block times, so that the next block is found where it is.
+/// Rows of zeros are not taken for block times, so the next block is found.
 #[test]
-fn bytes_lost_among_rows_of_zeros_cost_their_block() {
+fn bytes_lost_among_rows_of_zeros_lose_their_block() {
     let channels = ["DI1", "DI2"].map(ChannelSpec::bit).into_iter().collect();
     let spec = LogSpec { block_rows: 400, channels, ..LogSpec::new(1000) };
     let mut writer = RldWriter::new(Cursor::new(Vec::new()), spec.header().expect("valid")).expect("memory");
@@ -278,7 +278,7 @@ fn bytes_lost_among_rows_of_zeros_cost_their_block() {
     }
 }
 
-/// Where no block times follow, bytes are read as before: nothing tells where rows are.
+/// If no block times follow, nothing shows where rows are, and nothing is left out.
 #[test]
 fn without_block_times_nothing_is_left_out() {
     let whole = log(6);
@@ -296,7 +296,7 @@ fn without_block_times_nothing_is_left_out() {
 }
 
 #[test]
-fn a_shift_in_a_part_of_a_split_log_stays_in_its_part() {
+fn a_shift_affects_only_its_part_of_a_split_log() {
     let header = spec().header().expect("valid");
     let layout = RldWriter::new(Vec::new(), header.clone()).expect("memory").layout().clone();
     let parts = |damage: bool| {
@@ -340,11 +340,11 @@ fn a_shift_in_a_part_of_a_split_log_stays_in_its_part() {
 }
 
 #[test]
-fn blocks_after_the_counts_are_found_behind_a_shift() {
+fn uncounted_blocks_are_found_after_a_shift() {
     let whole = log(6);
     let layout = open(&whole).layout().expect("rows").clone();
     let mut bytes = whole.to_vec();
-    // The header counts four blocks of the six.
+    // The header counts four of the six blocks.
     bytes[12..16].copy_from_slice(&4_u32.to_le_bytes());
     bytes[16..24].copy_from_slice(&(4 * ROWS).to_le_bytes());
     bytes.remove(usize::try_from(layout.row_at(25)).expect("small"));
@@ -362,7 +362,7 @@ fn blocks_after_the_counts_are_found_behind_a_shift() {
 }
 
 #[test]
-fn a_log_of_which_parts_are_read_asks_for_all_of_it() {
+fn partially_fetched_damaged_logs_request_the_whole_file() {
     let whole = log(60);
     let layout = open(&whole).layout().expect("rows").clone();
     let last = layout.block_at(59);

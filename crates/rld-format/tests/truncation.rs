@@ -1,5 +1,5 @@
-//! Logs cut at every length and damaged at every byte: no panic, no loss before the damage, every
-//! byte accounted for.
+//! Logs that are cut at every length and damaged at every byte: no panic, no loss before the
+//! damage, and every byte is accounted for.
 
 mod support;
 
@@ -8,14 +8,14 @@ use rovelog_core::{Bytes, LogReader, LogStream, Select};
 use rovelog_testing::flips;
 use support::{LOGS, open, try_open};
 
-/// Opens the rest of a log; every byte must be accounted for, and every record must decode.
+/// Opens a damaged log. Every byte must be accounted for, and every record must decode.
 fn reopen(bytes: &Bytes, what: &str) -> Option<RldReader> {
     let log = try_open(bytes)?;
     let mut used = log.header().size();
     if let Ok(layout) = log.layout() {
         used += u64::try_from(layout.body(log.rows())).expect("within the file");
     }
-    // Rows after the header's counts are not lost: recovery keeps them.
+    // Rows that the header does not count are not lost, because recovery keeps them.
     let behind = log.diagnostics().list().iter().filter(|d| d.rule.name == "header_behind");
     used += behind.map(|d| d.range.end - d.range.start).sum::<u64>();
     assert_eq!(used + log.info().lost.bytes, bytes.len() as u64, "{what}: bytes are not accounted for");
@@ -66,7 +66,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
 }
 
 #[test]
-fn a_flipped_byte_does_no_harm() {
+fn flipped_bytes_cause_no_panic() {
     let mut tried = 0;
     for log in LOGS.corpus() {
         let step = if log.bytes.len() > 2000 { 7 } else { 1 };
@@ -78,7 +78,7 @@ fn a_flipped_byte_does_no_harm() {
     assert!(tried > 40_000, "only {tried} flips were tried");
 }
 
-/// At every byte of the header, at the edges of every block and of its times, and in between.
+/// Real logs are cut at every byte of the header, around every block and its times, and in between.
 #[test]
 fn real_logs_are_read_up_to_a_cut_anywhere() {
     for log in LOGS.real() {

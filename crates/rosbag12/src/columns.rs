@@ -9,13 +9,14 @@ use std::sync::atomic::Ordering;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use rovelog_core::columns::{OneTopic, VariableBuilder, metadata};
+use rovelog_core::text::escape_bytes;
 use rovelog_core::{LogReader, Select, Topic, TopicId};
 
 use crate::definitions::Definition;
 use crate::error::BagError;
 use crate::index::Cursor;
 use crate::reader::BagReader;
-use crate::tables::{Connection, text_of};
+use crate::tables::Connection;
 use crate::v2;
 
 /// Rows from which a batch is handed out.
@@ -79,7 +80,7 @@ fn builder(
 ) -> VariableBuilder {
     let constants = definition.types.constants().iter();
     let constants: Vec<_> = constants.map(|c| format!("{} {}={}", c.ty, c.name, c.value)).collect();
-    let md5 = text_of(&connection.md5);
+    let md5 = escape_bytes(&connection.md5);
     let pairs = [
         ("rovelog.format", crate::wire::INFO.id),
         ("rovelog.topic", &topic.name),

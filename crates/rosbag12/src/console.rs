@@ -30,7 +30,6 @@ fn number(value: &Value) -> Option<i64> {
 fn text(value: Option<&Value>) -> String {
     match value {
         Some(Value::Text(text)) => text.clone(),
-        Some(Value::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
         _ => String::new(),
     }
 }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rovelog_core::layout::Layout;
+use rovelog_core::layout::{Layout, TextDecoding};
 
 use crate::msg::{DefinitionError, FullText, SumMatch, Types, known, name_of_sum};
+use crate::options::BagOptions;
 
 /// Bytes of a definition that are read.
 const MAX_TEXT: usize = 4 << 20;
@@ -109,6 +110,8 @@ pub(crate) struct Definitions {
     /// By type, given by the caller.
     layouts: BTreeMap<String, Vec<u8>>,
     nesting: usize,
+    /// How the texts of messages are decoded.
+    pub(crate) decoding: TextDecoding,
     /// What was compiled already; a failure with the number of records at that time.
     compiled: HashMap<Of, (usize, Result<Compiled, DefinitionError>)>,
     /// Bytes of texts compiled and looked up so far, and of those in the bag.
@@ -121,8 +124,10 @@ pub(crate) struct Definitions {
 pub(crate) type Found = (Result<Arc<Definition>, Option<DefinitionError>>, Option<(u64, DefinitionError)>);
 
 impl Definitions {
-    pub(crate) fn new(nesting: usize, layouts: BTreeMap<String, Vec<u8>>) -> Self {
-        Self { layouts, nesting, ..Self::default() }
+    pub(crate) fn new(options: &BagOptions) -> Self {
+        let decoding = TextDecoding::new(options.read.text_encoding);
+        let (layouts, nesting) = (options.layouts.clone(), options.read.limits.nesting);
+        Self { layouts, nesting, decoding, ..Self::default() }
     }
 
     /// Takes a definition record; whether it is new.
@@ -268,7 +273,7 @@ impl Definitions {
         };
         let types = Types::resolve(name, text, self.nesting, &elsewhere);
         let compiled = types.and_then(|types| {
-            let layout = types.layout()?;
+            let layout = types.layout(&self.decoding)?;
             Ok((Arc::new(types), layout))
         });
         self.used = used.get();

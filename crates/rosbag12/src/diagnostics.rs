@@ -96,6 +96,10 @@ rovelog_core::rules! {
         "index data of another length than their count says, as recorders of before September 2010 wrote them, or version"
     CONNECTION_DAMAGED "W-BAG-137" "connection_damaged" Note
         "a connection whose data are no fields, lack its type, md5 sum or definition, or contradict each other where the index has better ones"
+    ZEROS_BEFORE_INDEX "W-BAG-138" "zeros_before_index" Note
+        "zero bytes between chunks and index, as `rosbag reindex` leaves them: all chunks of the index are there"
+    VERSION_LINE_DAMAGED "W-BAG-139" "version_line_damaged" Note
+        "a V2.0 bag whose version line is damaged, missing or not at its start: read from its first record on; `rovelog recover` writes one"
 }
 
 #[cfg(test)]

@@ -27,6 +27,14 @@ pub enum BagError {
         /// The version as the file has it: `2.0`.
         version: String,
     },
+    /// A chunk whose compression is not built in, because the feature `compressed` is off.
+    #[error("the chunk at byte {at} is compressed with {name}, which this build cannot decompress")]
+    CompressionNotBuiltIn {
+        /// Offset of the chunk.
+        at: u64,
+        /// Name of the compression in the chunk's header: `lz4` or `bz2`.
+        name: &'static str,
+    },
     /// A partly read bag whose index does not describe the parts that were not read.
     #[error("this bag has no usable index: what is in it is known only when all of it is read")]
     PartlyRead,
@@ -97,7 +105,10 @@ impl BagError {
             Self::NotBag => (
                 ErrorKind::NotThisFormat,
                 Some(0),
-                Some("a bag of before V1.0 has no version line; the library reads it on request (open_v0)"),
+                Some(
+                    "a V2.0 bag is read without a version line if a record follows in the first 64 KiB; \
+                     one of before V1.0, which has none, by the library on request (open_v0)",
+                ),
             ),
             Self::VersionLineCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the bag again from its source"))
@@ -111,6 +122,11 @@ impl BagError {
                 ErrorKind::Unsupported,
                 Some(0),
                 Some("V2.0, V1.2, V1.1 and V1.0 are supported; no tool for this version is known"),
+            ),
+            Self::CompressionNotBuiltIn { at, .. } => (
+                ErrorKind::Unsupported,
+                Some(*at),
+                Some("build the crate rosbag12 with its feature `compressed`, which is on by default"),
             ),
             Self::PartlyRead => (ErrorKind::PartlyRead, None, None),
             Self::RecordTooLarge { at, .. } => {

@@ -2,15 +2,16 @@
 //!
 //! # Open
 //!
-//! [`Rosbag::open`](Format::open) takes bytes in memory or in a mapped file.
+//! [`BagReader::open`] takes a path, [`BagReader::from_bytes`] bytes in memory or in a mapped file, and
+//! [`BagReader::options`] has further options.
 //! [`Rosbag::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
 //! error: an error means that nothing can be read. [`BagReader::new`] and [`BagStream::new`] take
 //! [`BagOptions`]: [`ReadOptions`] and options of bags, such as definitions that a bag lacks.
 //!
 //! ```no_run
-//! use rosbag12::{Format, LogStream, ReadOptions, Rosbag};
+//! use rosbag12::{BagReader, Format, LogStream, ReadOptions, Rosbag};
 //!
-//! let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! let log = BagReader::open("2010-05-29.bag")?;
 //!
 //! let mut pipe = Rosbag::stream(Box::new(std::io::stdin()), &ReadOptions::default())?;
 //! while let Some(record) = pipe.next_record()? {
@@ -26,8 +27,8 @@
 //! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
-//! # use rosbag12::{Format, LogReader, ReadOptions, Rosbag};
-//! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! # use rosbag12::{BagReader, LogReader};
+//! # let log = BagReader::open("2010-05-29.bag")?;
 //! let info = log.info();
 //! println!("{}, {} bytes lost, {:?} to {:?}", info.state.name(), info.lost.bytes, info.start, info.end);
 //! for topic in log.topics() {
@@ -50,8 +51,8 @@
 //! payloads from other sources.
 //!
 //! ```no_run
-//! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
-//! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! # use rosbag12::{BagReader, LogReader, Select};
+//! # let log = BagReader::open("2010-05-29.bag")?;
 //! for record in log.records(&Select::topic("/base_scan")) {
 //!     let record = record?;
 //!     println!("{:?} {}", record.time, record.value()?.to_json());
@@ -66,8 +67,8 @@
 //! in one pass.
 //!
 //! ```no_run
-//! # use rosbag12::{Format, LogReader, ReadOptions, Select, Rosbag};
-//! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! # use rosbag12::{BagReader, LogReader, Select};
+//! # let log = BagReader::open("2010-05-29.bag")?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("/base_scan") {
 //!     for batch in topic.columns(&Select::all())? {
@@ -104,9 +105,8 @@
 //! [`Rosbag::merge`](Format::merge) joins several bags.
 //!
 //! ```no_run
-//! # use rosbag12::{Format, LogReader, ReadOptions, Rosbag};
-//! # use rosbag12::rovelog_core::RecoverOptions;
-//! # let log = Rosbag::open(std::fs::read("2010-05-29.bag")?.into(), &ReadOptions::default())?;
+//! # use rosbag12::{BagReader, LogReader, RecoverOptions};
+//! # let log = BagReader::open("2010-05-29.bag")?;
 //! let mut recovered = std::fs::File::create("2010-05-29-recovered.bag")?;
 //! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
@@ -141,6 +141,7 @@ mod definitions;
 pub mod diagnostics;
 mod edit;
 mod error;
+mod headers;
 mod index;
 pub mod msg;
 mod named;
@@ -151,6 +152,7 @@ mod reader;
 mod scan;
 mod sections;
 mod shapes;
+mod start;
 mod state;
 mod stream;
 mod tables;
@@ -163,14 +165,16 @@ mod writer;
 
 use std::io::Write;
 use std::ops::Range;
+use std::path::Path;
 
 #[cfg(feature = "arrow")]
 use arrow_schema::ArrowError;
+use rovelog_core::layout::EscapedTexts;
 use rovelog_core::partial::Ranges;
 use rovelog_core::reader::{Texts, refuse};
 use rovelog_core::{
-    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, RecoverOptions, Recovery, Result,
-    Sliced, Topic, TopicId, Usage,
+    Align, Bytes, Diagnostics, FormatInfo, Ledger, LogInfo, Merged, Records, Recovery, Sliced, Topic,
+    TopicId, Usage,
 };
 
 #[cfg(feature = "arrow")]
@@ -188,14 +192,16 @@ pub use writer::{BagWriter, ConnectionId};
 
 // Users of this crate alone find here the traits that open and read a log, and core itself.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
+pub use rovelog_core::{
+    Error, Format, LogReader, LogStream, OpenOptions, ReadOptions, RecoverOptions, Result, Select,
+};
 
 /// The format of ROS 1 bags: V2.0, V1.2 and before.
 #[derive(Clone, Copy, Debug)]
 pub struct Rosbag;
 
 impl Format for Rosbag {
-    const INFO: FormatInfo = wire::INFO;
+    const INFO: FormatInfo = FormatInfo { recognizes: Some(start::recognizes), ..wire::INFO };
     type Reader = BagReader;
     type Stream = BagStream<Box<dyn std::io::Read + Send>>;
 
@@ -216,17 +222,58 @@ impl Format for Rosbag {
     }
 }
 
+impl BagReader {
+    /// Opens a bag with the default options. The file is read into memory.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not a bag. Damage is not an error:
+    /// [`diagnostics`](LogReader::diagnostics) lists it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path)
+    }
+
+    /// Opens a bag in memory with the default options.
+    ///
+    /// # Errors
+    /// If the bytes are not a bag.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        Self::options().from_bytes(bytes)
+    }
+
+    /// Returns the options with which a bag is opened.
+    ///
+    /// ```no_run
+    /// let log = rosbag12::BagReader::options().strict(true).open("drive.bag")?;
+    /// # Ok::<(), rosbag12::Error>(())
+    /// ```
+    pub fn options() -> OpenOptions<Rosbag> {
+        OpenOptions::new()
+    }
+}
+
 impl LogReader for BagReader {
     fn format(&self) -> &'static FormatInfo {
         &wire::INFO
     }
 
     fn info(&self) -> &LogInfo {
-        &self.known().info
+        &self.info
+    }
+
+    fn losses(&self) -> &Ledger {
+        self.known_losses()
+    }
+
+    fn verify(&self) -> &Ledger {
+        self.compared_losses()
     }
 
     fn topics(&self) -> &[Topic] {
         &self.scanner.tables.topics
+    }
+
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        self.scanner.tables.definitions.decoding.take_escaped()
     }
 
     fn as_log(&self) -> &dyn LogReader {
@@ -238,9 +285,10 @@ impl LogReader for BagReader {
             return Box::new(std::iter::once(Err(refused)));
         }
         if self.scanner.v2.is_some() {
-            return Box::new(self.chunked_in_time(select).map(Ok));
+            let mut records = self.chunked_in_time(select);
+            return Box::new(std::iter::from_fn(move || records.next_or_loss()));
         }
-        Box::new(self.places(select).map(|place| Ok(self.record_at(place))))
+        Box::new(self.places(select).map(|place| Ok(self.record_at(place)?)))
     }
 
     #[cfg(feature = "arrow")]
@@ -281,7 +329,7 @@ impl LogReader for BagReader {
     }
 
     fn diagnostics(&self) -> &Diagnostics {
-        &self.known().scanner.diagnostics
+        &self.scanner.diagnostics
     }
 
     fn usage(&self) -> Vec<Usage> {

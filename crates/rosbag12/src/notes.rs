@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use rovelog_core::Diagnostics;
 use rovelog_core::layout::Fit;
-use rovelog_core::text::count;
+use rovelog_core::text::{count, escape_bytes};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
 use crate::msg::SumMatch;
 use crate::scan::Scanner;
 use crate::sections::{IndexState, Section};
-use crate::tables::{Tables, text_of};
+use crate::tables::Tables;
 
 impl Scanner {
     /// Notes a payload of `len` bytes at `from..end` that does not fit its definition. If its chunk is
@@ -77,7 +77,7 @@ impl Section {
                         .map(|t| {
                             let (entries, messages) =
                                 (count(t.entries, "entry"), count(t.in_scan, "message"));
-                            format!("{} ({entries}, {messages})", text_of(&t.topic))
+                            format!("{} ({entries}, {messages})", escape_bytes(&t.topic))
                         })
                         .collect();
                     let wrong = wrong.iter().chain(&self.why).take(5).map(String::as_str).collect::<Vec<_>>();
@@ -122,7 +122,7 @@ impl Tables {
         }
         match &connection.definition {
             Err(why) => diagnostics.push(&rules::NO_DEFINITION, at.clone(), || {
-                let ty = text_of(&connection.ty);
+                let ty = escape_bytes(&connection.ty);
                 match why {
                     Some(why) => format!("{name}: no usable definition of {ty}: {why}"),
                     None => format!("{name}: no definition of {ty}"),
@@ -139,7 +139,7 @@ impl Tables {
                 }
                 if definition.sum == SumMatch::No {
                     diagnostics.push(&rules::DEFINITION_DIFFERS, at.clone(), || {
-                        let said = text_of(&connection.md5);
+                        let said = escape_bytes(&connection.md5);
                         format!(
                             "{name}: the md5 sum of the definition is {}, but the bag states {said}",
                             definition.types.sum_v2().0
@@ -150,7 +150,7 @@ impl Tables {
         }
         if connection.is_further {
             diagnostics.push(&rules::SECOND_TYPE, at.clone(), || {
-                format!("{name}: messages of another type on {}", text_of(&connection.topic))
+                format!("{name}: messages of another type on {}", escape_bytes(&connection.topic))
             });
         }
         if stats.min < stats.first {

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(feature = "arrow")]
+use std::sync::atomic::AtomicBool;
 
+use rovelog_core::error::changed;
 use rovelog_core::layout::Layout;
 use rovelog_core::order::{self, Blocks, Place};
 use rovelog_core::scan::{Scan as _, Window};
+use rovelog_core::text::escape_bytes;
 use rovelog_core::{Bytes, LogInfo, Record, Select, Timestamp, Topic};
 
 use crate::error::BagError;
@@ -16,8 +18,8 @@ use crate::options::BagOptions;
 use crate::scan::{Scanner, Step};
 use crate::sections::{Differences, Section, differences};
 use crate::shapes::Head;
-use crate::tables::{Connection, Publisher, Tables, text_of, usize_of};
-use crate::v2::Compression;
+use crate::tables::{Connection, Publisher, Tables, usize_of};
+use crate::v2::{Comparison, Compression};
 use crate::version::Version;
 use crate::wire::{self, Header, IndexEntry};
 
@@ -31,10 +33,7 @@ pub struct BagReader {
     pub(crate) options: BagOptions,
     /// Of the chunks that are made of this bag, if set.
     pub(crate) compression: Option<Compression>,
-    /// Of a bag that was opened by its index: all that is in it, once that is asked for.
-    pub(crate) whole: OnceLock<Box<Self>>,
-    /// Whether a chunk was not as the index says.
-    suspected: AtomicBool,
+    pub(crate) comparison: Comparison,
     /// Whether columns had to leave out a message that cannot be decoded.
     #[cfg(feature = "arrow")]
     pub(crate) has_undecodable: AtomicBool,
@@ -79,7 +78,7 @@ impl BagReader {
 
     fn of(bytes: Bytes, scanner: Scanner, index: Index, options: &BagOptions) -> Self {
         let info = scanner.info(bytes.len() as u64);
-        let (options, whole, suspected) = (options.clone(), OnceLock::new(), AtomicBool::new(false));
+        let options = options.clone();
         Self {
             bytes,
             scanner,
@@ -87,8 +86,7 @@ impl BagReader {
             info,
             options,
             compression: None,
-            whole,
-            suspected,
+            comparison: Comparison::default(),
             #[cfg(feature = "arrow")]
             has_undecodable: AtomicBool::new(false),
         }
@@ -116,34 +114,11 @@ impl BagReader {
                 scanner.read_all(&bytes, &mut index, options, &late);
             }
         }
+        for chunk in &scanner.chunked().chunks {
+            chunk.extent.check_built_in()?;
+        }
         index.blocks.finish(bytes.len() as u64);
         Ok(Self::of(bytes, scanner, index, options))
-    }
-
-    /// Returns the same bag with all that is in it read, if it was opened by its index.
-    pub(crate) fn whole(&self) -> &Self {
-        let is_by_index = self.scanner.v2.as_ref().is_some_and(|state| state.is_by_index);
-        if !is_by_index || !self.options.read.unread.is_empty() {
-            return self;
-        }
-        self.whole.get_or_init(|| {
-            let mut options = self.options.clone();
-            options.read.read_all = true;
-            // What was opened by its index starts with a version line.
-            let mut whole = Self::new(self.bytes.clone(), &options).expect("a bag of V2.0");
-            whole.compression = self.compression;
-            Box::new(whole)
-        })
-    }
-
-    /// Returns what is known of the bag: all, once a chunk was not as its index says.
-    pub(crate) fn known(&self) -> &Self {
-        if self.suspected.load(Ordering::Relaxed) { self.whole() } else { self }
-    }
-
-    /// A chunk was not as the index says.
-    pub(crate) fn suspect(&self) {
-        self.suspected.store(true, Ordering::Relaxed);
     }
 
     /// Opens a bag of before V1.0, which has no version line: on request only, because anything
@@ -226,7 +201,7 @@ impl BagReader {
         }
         for shape in tables.shapes.list.iter().filter(|shape| shape.connection == topic.id.0) {
             if let Some(name) = shape.callerid.and_then(|id| tables.callerids.get(id as usize)) {
-                *found.entry(text_of(name)).or_default() += shape.count;
+                *found.entry(escape_bytes(name)).or_default() += shape.count;
             }
         }
         found
@@ -306,14 +281,18 @@ impl BagReader {
                 (record.origin() as usize).checked_sub(1).and_then(|number| state.origins.get(number));
             return origin.map(|origin| origin.publisher.clone()).unwrap_or_default();
         }
-        let found = || {
-            if self.scanner.version != Version::V1_2 || self.own(record.topic).is_err() {
-                return None;
-            }
-            let (_, data) = Head::of(self.bytes.get(usize::try_from(record.offset).ok()?..)?)?;
-            Some(Publisher { latching: data.latching == Some(b"1"), callerid: data.callerid.map(text_of) })
-        };
-        found().unwrap_or_default()
+        let is_own = self.own(record.topic).is_ok();
+        is_own.then(|| self.publisher_at(record.offset)).flatten().unwrap_or_default()
+    }
+
+    /// Returns the publisher of the message at an offset; `None` before V1.2, and in V2.0, where
+    /// connections name it.
+    pub(crate) fn publisher_at(&self, offset: u64) -> Option<Publisher> {
+        if self.scanner.version != Version::V1_2 {
+            return None;
+        }
+        let (_, data) = Head::of(self.bytes.get(usize::try_from(offset).ok()?..)?)?;
+        Some(Publisher { latching: data.latching == Some(b"1"), callerid: data.callerid.map(escape_bytes) })
     }
 
     /// Returns a record that the first scanner has found.
@@ -348,17 +327,17 @@ impl BagReader {
     }
 
     /// Returns the message at a place that [`places`](Self::places) handed out.
-    pub(crate) fn message_at(&self, offset: u64) -> (Met, Message) {
+    pub(crate) fn message_at(&self, offset: u64) -> Result<(Met, Message), BagError> {
         let found =
             Cursor::message_at(&self.bytes, &self.index, &self.scanner.tables, self.scanner.version, offset);
-        found.expect("the index points at whole messages")
+        Ok(found.ok_or_else(|| changed(offset))?)
     }
 
-    pub(crate) fn record_at(&self, place: Place) -> Record<'_> {
+    pub(crate) fn record_at(&self, place: Place) -> Result<Record<'_>, BagError> {
         let of = &self.connections()[place.topic as usize];
         let payload = payload(&self.bytes, place.offset, self.scanner.version, of);
-        let (payload_at, len) = payload.expect("the index points at whole messages");
-        self.record_of(place, payload_at, len)
+        let (payload_at, len) = payload.ok_or_else(|| changed(place.offset))?;
+        Ok(self.record_of(place, payload_at, len))
     }
 }
 

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rovelog_core::layout::Fit;
+use rovelog_core::reader::SEARCH_LEN;
 use rovelog_core::scan::{NeedMore, Scan, Window};
+use rovelog_core::text::escape_bytes;
 use rovelog_core::{Clock, DataSpan, Diagnostics, Rule, text};
 
 use crate::diagnostics as rules;
@@ -16,7 +18,8 @@ use crate::old::{self, OldProbe, OldRecord, Table};
 use crate::options::BagOptions;
 use crate::sections::{self, MAX_SECTIONS, Section};
 use crate::shapes::{Head, Matched};
-use crate::tables::{Tables, Tally, fit, text_of};
+use crate::start;
+use crate::tables::{Tables, Tally, fit};
 use crate::v2;
 use crate::validate::{Found, Probe, Search, crossing, follows, probe};
 use crate::version::{self, Version, VersionLine};
@@ -146,21 +149,21 @@ impl Scan for Scanner {
 
 impl Scanner {
     /// How much of the file [`start`](Self::start) must see, if the file has that much.
-    pub(crate) const START: usize = version::LINE_MAX;
+    pub(crate) const START: usize = SEARCH_LEN;
 
-    /// Reads the version line.
+    /// Reads the version line. `head` is the start of the file: a version line, or
+    /// [`START`](Self::START) bytes if it is damaged.
     pub(crate) fn start(head: &[u8], options: &BagOptions) -> Result<Self, BagError> {
         let line = if options.version_0 {
-            VersionLine { version: Version::V0, text: String::new(), len: 0, crlf: false }
+            VersionLine { version: Version::V0, text: String::new(), len: 0, crlf: false, is_damaged: false }
         } else {
-            version::parse(head)?
+            start::find(head)?
         };
         let clock =
             if matches!(line.version, Version::V1_0 | Version::V0) { Clock::LogStart } else { Clock::Unix };
-        let limits = &options.read.limits;
         let mut scanner = Self {
             version: line.version,
-            tables: Tables::new(limits.nesting, options.layouts.clone(), clock),
+            tables: Tables::new(options, clock),
             diagnostics: options.read.diagnostics(),
             sections: vec![Section::new(0, line.len)],
             ops: Box::new([0; 256]),
@@ -182,6 +185,12 @@ impl Scanner {
             finished: false,
             line,
         };
+        if scanner.line.is_damaged {
+            let len = scanner.line.len;
+            scanner.diagnostics.push(&rules::VERSION_LINE_DAMAGED, 0..len, || {
+                format!("no version line at the start of the file: the first record of a V2.0 bag is at byte {len}")
+            });
+        }
         if scanner.line.crlf {
             let len = scanner.line.len;
             scanner
@@ -400,14 +409,14 @@ impl Scanner {
         let number = self.tables.connection(topic, ty, md5);
         if self.defined_in.insert(topic.into(), self.sections.len()) == Some(self.sections.len()) {
             self.diagnostics.push(&rules::DEFINITION_REPEATED, at..end, || {
-                format!("{} has a definition already", text_of(topic))
+                format!("{} has a definition already", escape_bytes(topic))
             });
         }
         if let Some(number) = number
             && self.tables.connections[number as usize].stats.in_section.count > 0
         {
             self.diagnostics.push(&rules::DEFINITION_LATE, at..end, || {
-                format!("messages of {} come before their definition", text_of(topic))
+                format!("messages of {} come before their definition", escape_bytes(topic))
             });
         }
         self.definition = Some((at, end));

@@ -9,7 +9,8 @@ use std::mem::offset_of;
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::FromBytes;
 
-use crate::wire::{Data, Fields, Header, OldStamp, RecordHead};
+use crate::headers::Fields;
+use crate::wire::{Data, Header, OldStamp, RecordHead};
 
 /// Bytes of a number of 32 bits.
 const LEN: usize = size_of::<U32Le>();

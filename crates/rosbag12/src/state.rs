@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rovelog_core::text::count;
+use rovelog_core::text::{count, escape_bytes};
 use rovelog_core::{DataSpan, Detail, LogInfo, Timestamp, Value};
 
 use crate::definitions::Source;
 use crate::diagnostics as rules;
 use crate::scan::Scanner;
 use crate::sections::{IndexState, Section};
-use crate::tables::{Connection, text_of};
+use crate::tables::Connection;
 use crate::v2::wire::{Chunk, ChunkInfo, Connection as Connection2};
 use crate::version::Version;
 use crate::wire::{BagHeader, Data, Definition, Index};
@@ -122,7 +122,7 @@ impl Scanner {
         let section = |section: &Section| {
             let topics = section.index_topics.iter().map(|topic| {
                 let (entries, in_scan) = (Value::count(topic.entries), Value::count(topic.in_scan));
-                [Value::Text(text_of(&topic.topic)), entries, in_scan, Value::Bool(topic.exact)]
+                [Value::Text(escape_bytes(&topic.topic)), entries, in_scan, Value::Bool(topic.exact)]
             });
             let number = |number: Option<u64>| number.map_or(Value::Null, Value::count);
             Value::record([
@@ -180,7 +180,7 @@ impl Scanner {
             let entry = topics.entry(shape.connection).or_default();
             entry.0 += if shape.latching { shape.count } else { 0 };
             if let Some(name) = shape.callerid.and_then(|id| self.tables.callerids.get(id as usize)) {
-                *entry.1.entry(text_of(name)).or_default() += shape.count;
+                *entry.1.entry(escape_bytes(name)).or_default() += shape.count;
             }
         }
         topics
@@ -215,8 +215,8 @@ impl Scanner {
         let callers = callers.map(|(name, count)| (name.as_str(), Value::count(*count)));
         [
             Value::Text(topic.name.clone()),
-            Value::Text(text_of(&connection.ty)),
-            Value::Text(text_of(&connection.md5)),
+            Value::Text(escape_bytes(&connection.ty)),
+            Value::Text(escape_bytes(&connection.md5)),
             definition.map_or(Value::Null, |d| text(d.source.name())),
             definition.map_or(Value::Null, |d| text(d.sum.name())),
             Value::count(connection.latched()),

@@ -3,6 +3,7 @@
 
 use std::io::Read;
 
+use rovelog_core::layout::EscapedTexts;
 use rovelog_core::scan::{Source, Stream};
 use rovelog_core::{Diagnostics, FormatInfo, LogInfo, LogStream, Record, Timestamp, Topic};
 
@@ -11,7 +12,7 @@ use crate::options::BagOptions;
 use crate::scan::{Met, Scanner, Step};
 use crate::tables::Connection;
 use crate::v2;
-use crate::version::Version;
+use crate::version::{self, LINE_MAX, Version};
 
 /// A bag from a pipe.
 ///
@@ -32,9 +33,12 @@ impl<R: Read> BagStream<R> {
     /// Returns an error if the input cannot be read, or is not a ROS 1 bag.
     pub fn new(input: R, options: &BagOptions) -> Result<Self, BagError> {
         let mut source = Source::new(input);
-        source.fill(0, Scanner::START as u64)?;
+        source.fill(0, LINE_MAX as u64)?;
+        if !options.version_0 && version::parse(source.window().data).is_err() {
+            source.fill(0, Scanner::START as u64)?;
+        }
         let mut scanner = Scanner::start(source.window().data, options)?;
-        let cap = options.read.limits.unpacked;
+        let cap = v2::Cap::of(&options.read.limits);
         let chunked = (scanner.version == Version::V2_0).then(|| v2::Streamed::new(&mut scanner, cap));
         let stream = Stream { source, scan: scanner };
         Ok(Self { stream, chunked, limit: options.streamed_record })
@@ -111,6 +115,10 @@ impl<R: Read + Send> LogStream for BagStream<R> {
 
     fn topics(&self) -> &[Topic] {
         &self.stream.scan.tables.topics
+    }
+
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        self.stream.scan.tables.definitions.decoding.take_escaped()
     }
 
     fn info(&self) -> LogInfo {

@@ -1,18 +1,19 @@
 //! The tables that grow while a bag is read: connections, their topics, and what is counted of
 //! each.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rovelog_core::layout::{Fit, Layout};
 use rovelog_core::names::UniqueNames;
 use rovelog_core::span::Spread;
+use rovelog_core::text::escape_bytes;
 use rovelog_core::{Clock, Decode, Result, Timestamp, Topic, TopicId, Value};
 
 use crate::definitions::{Definition, Definitions, Found};
 use crate::error::BagError;
 use crate::msg::DefinitionError;
+use crate::options::BagOptions;
 use crate::shapes::Shapes;
 
 /// Connections that a bag may have.
@@ -181,12 +182,12 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn new(nesting: usize, layouts: BTreeMap<String, Vec<u8>>, clock: Clock) -> Self {
+    pub(crate) fn new(options: &BagOptions, clock: Clock) -> Self {
         Self {
             topics: Vec::new(),
             connections: Vec::new(),
             shapes: Shapes::default(),
-            definitions: Definitions::new(nesting, layouts),
+            definitions: Definitions::new(options),
             defined: 0,
             callerids: Vec::new(),
             callerid_numbers: HashMap::new(),
@@ -207,10 +208,10 @@ impl Tables {
         }
         let number = u32::try_from(self.connections.len()).ok()?;
         self.by_key.insert(key, number);
-        let shown = text_of(topic);
+        let shown = escape_bytes(topic);
         let name = self.names.give(&shown);
         let is_further = name != shown;
-        let type_name = text_of(ty);
+        let type_name = escape_bytes(ty);
         let type_name = match type_name.strip_prefix("rostools/") {
             Some(rest) => format!("roslib/{rest}"),
             None => type_name,
@@ -236,7 +237,7 @@ impl Tables {
 
     /// Returns whether a topic of this name was met before.
     pub(crate) fn has_topic(&self, topic: &[u8]) -> bool {
-        self.names.contains(&text_of(topic))
+        self.names.contains(&escape_bytes(topic))
     }
 
     /// Returns a connection that was met before.
@@ -344,18 +345,6 @@ pub(crate) fn fit(connection: &Connection, payload: &[u8]) -> Fit {
         Ok(definition) => definition.layout.fit(payload),
         Err(_) => Fit::Exact,
     }
-}
-
-/// Returns bytes as text; what is not UTF-8 as `\xff`.
-pub(crate) fn text_of(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            let _ = write!(text, "\\x{byte:02x}");
-        }
-    }
-    text
 }
 
 /// Who published a message, as far as its record says.

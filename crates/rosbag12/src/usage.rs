@@ -1,9 +1,9 @@
 //! Size of a bag by content: kinds of records, messages by topic.
 
-use rovelog_core::LogReader as _;
-use rovelog_core::TopicId;
 use rovelog_core::usage::{Usage, UsageTally};
+use rovelog_core::{Diagnostic, LogReader as _, TopicId};
 
+use crate::diagnostics as rules;
 use crate::edit::Part;
 use crate::reader::BagReader;
 use crate::version::Version;
@@ -13,6 +13,10 @@ pub(crate) fn usage(bag: &BagReader) -> Vec<Usage> {
     let mut tally = UsageTally::default();
     if bag.version() == Version::V2_0 {
         bag.chunk_usage(&mut tally);
+        let zeros = |problem: &&Diagnostic| problem.rule == &rules::ZEROS_BEFORE_INDEX;
+        for problem in bag.diagnostics().list().iter().filter(zeros) {
+            tally.add("zero bytes", None, problem.range.end - problem.range.start);
+        }
         return tally.finish(bag.info().size);
     }
     let frame = bag.ledger().into_iter().filter(|(part, _)| *part == Part::Frame);

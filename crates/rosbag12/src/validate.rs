@@ -5,8 +5,9 @@ use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::wire::U32Le;
 use zerocopy::FromBytes;
 
+use crate::headers::Fields;
 use crate::version;
-use crate::wire::{self, Fields, Header, IndexEntry, MAX_FIELDS, RecordStart};
+use crate::wire::{self, Header, IndexEntry, MAX_FIELDS, RecordStart};
 
 /// Header bytes that are believed: no recorder comes near.
 pub(crate) const MAX_HEADER: u32 = 16 << 20;

@@ -48,6 +48,8 @@ pub(crate) struct VersionLine {
     /// Its bytes, the end included.
     pub(crate) len: u64,
     pub(crate) crlf: bool,
+    /// Whether the line itself is not there, or not at the start of the file.
+    pub(crate) is_damaged: bool,
 }
 
 /// Reads the version line at the start of `head`, the first 64 bytes of a file or all of a shorter
@@ -80,7 +82,8 @@ pub(crate) fn parse(head: &[u8]) -> Result<VersionLine, BagError> {
         (1, 0) => Version::V1_0,
         (major, minor) => return Err(BagError::OtherVersion { version: format!("{major}.{minor}") }),
     };
-    Ok(VersionLine { version, text: text.to_owned(), len: end as u64 + 1, crlf: line.len() < end })
+    let (text, len, crlf) = (text.to_owned(), end as u64 + 1, line.len() < end);
+    Ok(VersionLine { version, text, len, crlf, is_damaged: false })
 }
 
 /// Returns the version line of another section of V1.2 at `at`, if one is there.

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{Seek, SeekFrom, Write};
 
 use rovelog_core::output::FailFast;
+use rovelog_core::text::escape_bytes;
 use rovelog_core::wire::{U32Le, U64Le};
 use zerocopy::IntoBytes;
 
 use crate::error::BagError;
 use crate::tables::Publisher;
-use crate::tables::text_of;
 use crate::wire::{Data, Definition, Header, Index, IndexEntry, VERSION_LINE, bag_header_record};
 
 /// Bytes of a field: librosbag refuses bags with fields of more than a million.
@@ -135,7 +135,7 @@ impl<W: Write + Seek> BagWriter<W> {
         md5: &[u8],
         definition: &[u8],
     ) -> Result<ConnectionId, BagError> {
-        let refuse = |why| Err(BagError::BadRecord { what: format!("topic {}", text_of(topic)), why });
+        let refuse = |why| Err(BagError::BadRecord { what: format!("topic {}", escape_bytes(topic)), why });
         if topic.is_empty() || ty.is_empty() || topic.len().max(ty.len()) > MAX_FIELD {
             return refuse("topic and type must have names of at most 999000 bytes");
         }
@@ -172,7 +172,8 @@ impl<W: Write + Seek> BagWriter<W> {
     ) -> Result<(), BagError> {
         let Open { key: (topic, ty, md5), definition } =
             self.connections.get_mut(connection.0).expect("made by this writer");
-        let refuse = |why| Err(BagError::BadRecord { what: format!("a message of {}", text_of(topic)), why });
+        let refuse =
+            |why| Err(BagError::BadRecord { what: format!("a message of {}", escape_bytes(topic)), why });
         if nsec >= 1_000_000_000 {
             return refuse("a time has less than a second of nanoseconds");
         }

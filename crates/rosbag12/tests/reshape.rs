@@ -44,6 +44,34 @@ fn a_slice_holds_what_was_selected() {
     }
 }
 
+/// Subscribers that come late get the last message of each latching publisher, so a slice keeps it.
+#[test]
+fn a_slice_keeps_the_last_message_of_each_latching_publisher() {
+    // Start in tenths of a second, records without and with the latched ones, those that are kept for
+    // this reason only, and the same if the last message of the topic is asked for.
+    for (name, start, without, with, latched, beside_topic) in
+        [("latched+two-publishers", 3, 1, 3, 2, 1), ("v2.0+two-publishers", 2, 2, 3, 1, 1)]
+    {
+        let bag = open(&LOGS.case(name).bytes);
+        let start = bag.info().start.expect("a time").nanos + start * 100_000_000;
+        let select = Select::all().between(Some(start), None);
+        let kept = |sliced: &rovelog_core::Sliced| {
+            let detail = sliced.details.iter().find(|detail| detail.key == "latched");
+            detail.map_or(0, |detail| detail.value.to_json().trim_matches('"').parse().expect("a count"))
+        };
+        let (_, sliced) = slice(&bag, &select);
+        assert_eq!((sliced.records, kept(&sliced)), (without, 0), "{name}");
+        let (part, sliced) = slice(&bag, &select.clone().with_latched());
+        assert_eq!((sliced.records, kept(&sliced)), (with, latched), "{name}");
+        let before = part.records_in_file_order().filter(|record| record.time.expect("a time").nanos < start);
+        assert!(before.map(|record| part.publisher(&record)).all(|publisher| publisher.latching), "{name}");
+        let (_, sliced) = slice(&bag, &select.clone().with_last_before().with_latched());
+        assert_eq!(kept(&sliced), beside_topic, "{name}");
+        let (_, sliced) = slice(&bag, &Select::topic("/nowhere").between(Some(start), None).with_latched());
+        assert_eq!(sliced.records, 0, "{name}");
+    }
+}
+
 /// The slices before and behind a moment, merged again, are the whole.
 #[test]
 fn parts_are_merged_into_the_whole() {

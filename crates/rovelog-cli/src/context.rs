@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use rovelog::core::layout::TextEncoding;
 use rovelog::core::parallel::Jobs;
 use rovelog::vel_format::declared::Types;
 use rovelog::{Clock, Error, LogInfo, ReadOptions};
@@ -19,7 +20,7 @@ use crate::output::Out;
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::text::{Paint, parse_size};
-use crate::times::{TimeArgs, Times};
+use crate::times::{TimeArgs, TimeBase, Times};
 
 /// Maximum of `--jobs`.
 const MOST_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
@@ -60,7 +61,10 @@ pub(crate) struct Global {
     /// UTC of the start of a log without UTC: 2026-05-20T12:01:05Z
     #[arg(long, global = true, value_name = "TIME", value_parser = utc)]
     pub(crate) utc_start: Option<i64>,
-    /// Memory limit for decompressing a log; default 1GiB
+    /// ULog, ROS bag: encoding of texts that are not UTF-8, such as cp1251 (default: escape bytes)
+    #[arg(long, global = true, value_name = "NAME", value_parser = text_encoding)]
+    pub(crate) text_encoding: Option<TextEncoding>,
+    /// Size limit of a decompressed log; default 1GiB
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_unpacked: Option<u64>,
     /// Number of threads; default: one per processor
@@ -72,6 +76,12 @@ pub(crate) struct Global {
     /// Remote log: fetch at most this many bytes
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_bytes: Option<u64>,
+}
+
+fn text_encoding(name: &str) -> Result<TextEncoding, String> {
+    TextEncoding::named(name).ok_or_else(|| {
+        "not a supported encoding; names are those of web pages, such as windows-1251".to_owned()
+    })
 }
 
 fn jobs(text: &str) -> Result<Jobs, String> {
@@ -105,8 +115,12 @@ impl Context {
         let paint = paint(global.color, std::io::stderr().is_terminal());
         let notices = Notices::new(global.verbose, paint, progress.clone());
         let mut options = ReadOptions::default();
-        options.limits.unpacked = global.max_unpacked.unwrap_or(options.limits.unpacked);
+        if let Some(bytes) = global.max_unpacked {
+            options.limits = options.limits.with_unpacked(bytes);
+        }
         options.utc_start = global.utc_start;
+        options.text_encoding = global.text_encoding;
+        options.clock = (global.time.time_base == Some(TimeBase::Boot)).then_some(Clock::Boot);
         // The first loss must be known before anything is written.
         options.read_all = global.strict;
         let parts = Arc::new(Parts::new(global.format));

@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use rovelog::core::health::{Health, TopicHealth, paces};
-use rovelog::{AnyLog, Select, Timestamp, Topic};
+use rovelog::core::health::{Gap, Health, TopicHealth};
+use rovelog::{Timestamp, Topic};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -12,7 +12,6 @@ use crate::output::Out;
 use crate::table::{Align, Table};
 use crate::text::{count, escape};
 use crate::times::Times;
-use crate::when::Window;
 
 /// Maximum number of topics that are listed without `-v`.
 const MOST_LISTED: usize = 5;
@@ -38,6 +37,7 @@ pub(crate) struct TopicDoc<'a> {
     longest_ns: Option<String>,
     jitter_ns: Option<f64>,
     gaps: String,
+    confirmed: String,
     missing: String,
     longest_gaps: Vec<GapDoc>,
     falling: String,
@@ -59,13 +59,6 @@ pub(crate) struct Report<'a> {
     /// By their index in the log.
     topics: Vec<&'a Topic>,
     times: &'a Times,
-}
-
-/// Returns the health of the selected records of a log.
-pub(crate) fn of(log: &AnyLog, select: &Select, window: Window) -> Result<Health, Failure> {
-    let end = log.info().span().map(|span| span.1.nanos);
-    let end = end.map(|end| window.end.map_or(end, |window| end.min(window)));
-    Ok(Health::until(&paces(&**log, select)?, end))
 }
 
 impl<'a> Report<'a> {
@@ -104,6 +97,7 @@ impl<'a> Report<'a> {
             longest_ns: text(health.longest),
             jitter_ns: health.jitter,
             gaps: health.gaps.to_string(),
+            confirmed: health.confirmed.to_string(),
             missing: health.missing.to_string(),
             longest_gaps: health
                 .longest_gaps
@@ -121,11 +115,15 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// Prints a line for each topic of which something is to be said, the longest gap first; each
-    /// line starts with `of`.
+    /// Prints a line for each topic of which something is to be said: first topics that lack records,
+    /// the longest gap first. Each line starts with `of`.
     pub(crate) fn list(&self, out: &mut Out, of: &str, context: &Context) -> Result<(), Failure> {
         let mut found: Vec<_> = self.health.topics.iter().filter(|topic| topic.is_remarkable()).collect();
-        found.sort_by_key(|topic| std::cmp::Reverse(topic.longest_gaps.first().map(|gap| gap.length)));
+        let length = |gap: Option<&Gap>| gap.map(|gap| gap.length);
+        found.sort_by_key(|topic| {
+            let lacking = length(topic.longest_confirmed.as_ref());
+            std::cmp::Reverse((lacking, length(topic.longest_gaps.first())))
+        });
         let most = if context.global.verbose { usize::MAX } else { MOST_LISTED };
         for health in found.iter().take(most) {
             let name = escape(&self.topic(health).name);
@@ -138,14 +136,20 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Returns `3 gaps, longest 0.566 s after 12:01:05 (about 141 records); times fall twice`.
+    /// Returns `3 gaps, longest 0.566 s after 12:01:05; about 141 records missing in 2 of them`.
     fn remarks(&self, health: &TopicHealth) -> String {
         let seconds = |nanos: i64| format!("{:.3} s", nanos as f64 / 1e9);
         let mut said = Vec::new();
         if let Some(longest) = health.longest_gaps.first() {
-            let (gaps, missing) = (count(health.gaps, "gap"), count(health.missing, "record"));
             let (length, after) = (seconds(longest.length), self.times.brief(self.at(longest.start)));
-            said.push(format!("{gaps}, longest {length} after {after}; about {missing} missing"));
+            said.push(format!("{}, longest {length} after {after}", count(health.gaps, "gap")));
+        }
+        if health.confirmed > 0 {
+            let within = match health.confirmed {
+                all if all == health.gaps => String::new(),
+                some => format!(" in {some} of them"),
+            };
+            said.push(format!("about {} missing{within}", count(health.missing, "record")));
         }
         if let Some(first) = health.first_fall {
             let records = count(health.falling, "record");
@@ -211,6 +215,7 @@ impl<'a> Report<'a> {
             "longest_ns",
             "jitter_ns",
             "gaps",
+            "confirmed",
             "missing",
             "falling",
             "repeated",
@@ -230,6 +235,7 @@ impl<'a> Report<'a> {
                 doc.longest_ns.unwrap_or_default(),
                 float(doc.jitter_ns),
                 doc.gaps,
+                doc.confirmed,
                 doc.missing,
                 doc.falling,
                 doc.repeated,

@@ -254,9 +254,9 @@ impl Input {
             Some(sha256) => sha256,
             // Not known of a log that is not read whole.
             None if self.is_remote() => return Ok((log, provenance)),
-            None => std::fs::File::open(&self.path)
-                .and_then(rovelog_export::sha256)
-                .map_err(|error| Failure::from(Error::io("rovelog", error)).at(&self.path))?,
+            None => rovelog::source(&self.path)
+                .and_then(|file| rovelog_export::sha256(file).map_err(|error| Error::io("rovelog", error)))
+                .map_err(|error| Failure::from(error).at(&self.path))?,
         };
         Ok((log, provenance.with_sha256(sha256)))
     }
@@ -417,7 +417,9 @@ pub(crate) fn is_several(path: &Path) -> bool {
     if rovelog::is_address(path) {
         return text.ends_with('/') || text.contains('*');
     }
-    path.is_dir() || (text.contains(['*', '?']) && !path.exists())
+    // What is wrong with an archive is said where it is opened.
+    let is_archive = || rovelog::logs_in_archive(path).is_ok_and(|logs| !logs.is_empty());
+    path.is_dir() || (text.contains(['*', '?']) && !path.exists()) || is_archive()
 }
 
 /// Reads all bytes of stdin. A device is refused, because it may have no end.

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use rovelog_export::NotADuration;
 
 use crate::failure::Failure;
-use crate::times::{TimeBase, Times};
+use crate::times::{Edge, TimeBase, Times};
 
 const SECOND: i64 = 1_000_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
@@ -37,26 +37,27 @@ impl Moment {
                 .next(format!("use {option} +10s, or a log clock time such as {option} 112.5s"))
         };
         let start = || times.start.ok_or_else(|| unknown("the start of this log is unknown"));
-        let offset = || times.offset.ok_or_else(|| unknown("this log has no UTC"));
+        let utc = || times.utc.as_ref().ok_or_else(|| unknown("this log has no UTC"));
+        let edge = if option == "-E" { Edge::End } else { Edge::Start };
         let placed = match self.kind {
             Kind::LogClock(nanos) => Some(nanos),
             Kind::AfterStart(nanos) => start()?.checked_add(nanos),
             Kind::BeforeEnd(nanos) => {
                 times.end.ok_or_else(|| unknown("the end of this log is not yet known"))?.checked_sub(nanos)
             }
-            Kind::Utc(nanos) => nanos.checked_sub(offset()?),
-            Kind::TimeOfDay(nanos) => {
-                let (start, offset) = (start()?, offset()?);
-                start.checked_add(offset).and_then(|utc| {
-                    let wait = (nanos - utc.rem_euclid(DAY)).rem_euclid(DAY);
-                    start.checked_add(wait)
-                })
+            Kind::Utc(nanos) => {
+                utc()?;
+                times.log_time_of_utc(nanos, edge)
             }
+            Kind::TimeOfDay(nanos) => utc()?.unix(start()?).and_then(|utc| {
+                let wait = (nanos - utc.rem_euclid(DAY)).rem_euclid(DAY);
+                times.log_time_of_utc(utc.checked_add(wait)?, edge)
+            }),
             Kind::Base(nanos) => {
                 if times.base == TimeBase::Relative {
                     start()?;
                 }
-                times.log_time_of(nanos)
+                times.log_time_of(nanos, edge)
             }
         };
         placed.ok_or_else(|| Failure::usage(format!("{option} {text} is out of range")))
@@ -77,7 +78,7 @@ impl Moment {
                 // Seconds, milliseconds or microseconds instead of nanoseconds.
                 let inside = [SECOND, 1_000_000, 1000].into_iter().find_map(|unit| {
                     let nanos = number.checked_mul(unit)?;
-                    let placed = times.log_time_of(nanos)?;
+                    let placed = times.log_time_of(nanos, Edge::Start)?;
                     ((first..=last).contains(&placed)).then(|| times.as_option(nanos))?
                 });
                 Some(inside.unwrap_or_else(|| {

@@ -8,12 +8,13 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use rovelog::Ledger;
+use rovelog::core::layout::EscapedTexts;
+use rovelog::{Ledger, LogReader};
 use rovelog_export::Loss;
 
 use crate::failure::{Failure, Outcome, Status};
 use crate::progress::Progress;
-use crate::text::{Paint, escape, with_file};
+use crate::text::{Paint, count, escape, with_file};
 
 /// Maximum number of printed warnings of one kind; the rest is counted.
 const PRINTED: u64 = 5;
@@ -69,6 +70,25 @@ impl Notices {
             self.warn("fields or records not exported", &text);
         }
         if losses.is_empty() { Status::Done } else { Status::Lost }
+    }
+
+    /// Prints what is to be said of a log after it was read: escaped texts, and what could not be read.
+    pub(crate) fn end_of_log(&self, log: &dyn LogReader, file: &Path) -> Status {
+        self.escaped(&log.take_escaped_texts(), file);
+        self.loss(log.losses(), file)
+    }
+
+    /// Prints a line for each field with texts that are not UTF-8. Nothing of them is lost.
+    pub(crate) fn escaped(&self, texts: &[EscapedTexts], file: &Path) {
+        for EscapedTexts { field, count: texts } in texts {
+            let are = if *texts == 1 { "is" } else { "are" };
+            let text = format!(
+                "{} of {field} {are} not UTF-8: bytes are written as \\xcf; --text-encoding NAME decodes them: {}",
+                count(*texts, "text"),
+                shown(file)
+            );
+            self.warn("fields with texts that are not UTF-8", &text);
+        }
     }
 
     /// Prints one line about data that could not be read, is missing or is left out, if any.

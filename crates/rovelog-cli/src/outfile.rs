@@ -2,6 +2,7 @@
 //! is either complete or absent.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -94,9 +95,7 @@ impl OutFile {
         }
         // A symbolic link stays one: its target is written, whether it exists or not.
         let target = leads_to(path).map_err(failed)?;
-        let mut partial = target.clone().into_os_string();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
+        let partial = partial_of(&target);
         let file = claim(path, &partial, inputs)?;
         let pending = Some(Pending { partial, target, force: args.force, provisional: false });
         let out = Self { file: buffered(file), path: path.to_owned(), pending, upload: None };
@@ -239,6 +238,26 @@ impl Drop for OutFolder {
     fn drop(&mut self) {
         unfinished::lock().remove_below(&self.top);
     }
+}
+
+/// Maximum length in bytes of a file name: the limit of common file systems.
+const MAX_NAME: usize = 255;
+
+/// Returns the name of an output while it is written: `OUT.partial`. A name that would be too long is
+/// cut, and a hash of the whole name keeps it apart from others.
+fn partial_of(target: &Path) -> PathBuf {
+    const SUFFIX: &str = ".partial";
+    let name = target.file_name().unwrap_or_default();
+    if name.len() + SUFFIX.len() <= MAX_NAME {
+        let mut partial = target.to_owned().into_os_string();
+        partial.push(SUFFIX);
+        return partial.into();
+    }
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    let text = name.to_string_lossy();
+    let start = &text[..text.floor_char_boundary(MAX_NAME - SUFFIX.len() - "-0123456789abcdef".len())];
+    target.with_file_name(format!("{start}-{:016x}{SUFFIX}", hasher.finish()))
 }
 
 fn buffered(file: File) -> BufWriter<File> {
@@ -407,6 +426,24 @@ mod tests {
         let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_name_may_have_all_255_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = |end: &str| format!("{}{end}", "ä".repeat(126));
+        for (name, other) in [("x".repeat(248), "y".repeat(248)), (long("one"), long("two"))] {
+            let place = |name: &str| folder.path().join(name);
+            let mut first = OutFile::create(&place(&name), &[], OutArgs::default()).unwrap();
+            let second = OutFile::create(&place(&other), &[], OutArgs::default()).unwrap();
+            first.write_all(b"one").unwrap();
+            drop(second);
+            first.finish().unwrap();
+            assert_eq!(fs::read(place(&name)).unwrap(), b"one");
+        }
+        let partial = partial_of(Path::new(&"x".repeat(255)));
+        assert_eq!(partial.as_os_str().len(), MAX_NAME);
+        assert_eq!(partial, partial_of(Path::new(&"x".repeat(255))));
     }
 
     #[test]

@@ -48,8 +48,8 @@ fn matches(regex: &Regex, topic: &Topic) -> bool {
 }
 
 /// Returns whether `pattern` is a regular expression for the whole name of one of `topics`.
-fn fits_any(pattern: &str, topics: &[Topic]) -> bool {
-    whole(pattern).is_ok_and(|regex| topics.iter().any(|topic| matches(&regex, topic)))
+fn fits_any<'a>(pattern: &str, mut topics: impl Iterator<Item = &'a Topic>) -> bool {
+    whole(pattern).is_ok_and(|regex| topics.any(|topic| matches(&regex, topic)))
 }
 
 /// Selection of topics whose last value before the start is included.
@@ -66,13 +66,15 @@ impl LastBeforeArgs {
         self.latched.is_empty()
     }
 
-    /// Adds the last records before the start to `select`, for those of `topics` that match.
-    pub(crate) fn add_to(&self, select: Select, topics: &[&Topic]) -> Select {
+    /// Adds the last records before the start to `select`, for those of `topics` that match. A pattern
+    /// without a match is an error with similar names.
+    pub(crate) fn add_to(&self, select: Select, topics: &[&Topic]) -> Result<Select, Failure> {
         if self.is_empty() {
-            return select;
+            return Ok(select);
         }
+        self.latched.iter().try_for_each(|regex| demand_match(regex, topics.iter().copied(), "-l"))?;
         let latched = topics.iter().filter(|topic| self.latched.iter().any(|regex| matches(regex, topic)));
-        select.with_last_before_of(latched.map(|topic| topic.name.clone()))
+        Ok(select.with_last_before_of(latched.map(|topic| topic.name.clone())))
     }
 }
 
@@ -111,7 +113,7 @@ impl TopicArgs {
             if !topics.iter().any(|topic| topic.answers_to(name)) {
                 let failure = unknown_topic(name, topics);
                 let regex = name.replace('*', ".*").replace('?', ".");
-                let fits = regex != *name && fits_any(&regex, topics);
+                let fits = regex != *name && fits_any(&regex, topics.iter());
                 return Err(if fits {
                     failure.next(format!("for a pattern: -y '{regex}'"))
                 } else {
@@ -119,21 +121,26 @@ impl TopicArgs {
                 });
             }
         }
-        for regex in &self.include {
-            if !topics.iter().any(|topic| matches(regex, topic)) {
-                let pattern = regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$");
-                let longer = [format!("{pattern}.*"), format!(".*{pattern}.*")];
-                let next = match longer.iter().find(|regex| fits_any(regex, topics)) {
-                    Some(regex) => format!("for a part of the name: -y '{regex}'"),
-                    None => near_topics(pattern, topics),
-                };
-                return Err(
-                    Failure::usage(format!("no topic has a full name that matches {pattern}")).next(next)
-                );
-            }
-        }
-        Ok(())
+        self.include.iter().try_for_each(|regex| demand_match(regex, topics.iter(), "-y"))
     }
+}
+
+/// Returns an error if a regular expression, given with `option`, matches none of `topics`.
+fn demand_match<'a>(
+    regex: &Regex,
+    topics: impl Iterator<Item = &'a Topic> + Clone,
+    option: &str,
+) -> Result<(), Failure> {
+    if topics.clone().any(|topic| matches(regex, topic)) {
+        return Ok(());
+    }
+    let pattern = regex.as_str().trim_start_matches("^(?:").trim_end_matches(")$");
+    let longer = [format!("{pattern}.*"), format!("/{pattern}"), format!(".*{pattern}.*")];
+    let next = match longer.iter().find(|regex| fits_any(regex, topics.clone())) {
+        Some(regex) => format!("for a part of the name: {option} '{regex}'"),
+        None => near_topics(pattern, topics),
+    };
+    Err(Failure::usage(format!("no topic has a full name that matches {pattern}")).next(next))
 }
 
 /// Returns the completions for `--topics`: the topics of the log named on the command line.
@@ -149,14 +156,15 @@ fn topic_names(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Returns the error for an unknown topic.
 pub(crate) fn unknown_topic(name: &str, topics: &[Topic]) -> Failure {
-    Failure::usage(format!("the log has no topic {name}")).next(near_topics(name, topics))
+    Failure::usage(format!("the log has no topic {name}")).next(near_topics(name, topics.iter()))
 }
 
-fn near_topics(name: &str, topics: &[Topic]) -> String {
-    if topics.is_empty() {
+fn near_topics<'a>(name: &str, topics: impl Iterator<Item = &'a Topic>) -> String {
+    let mut names = topics.map(|topic| topic.name.as_str()).peekable();
+    if names.peek().is_none() {
         return "the log has no topics".to_owned();
     }
-    near(name, topics.iter().map(|topic| topic.name.as_str()), "rovelog topics FILE")
+    near(name, names, "rovelog topics FILE")
 }
 
 /// Selection of fields.

@@ -6,7 +6,6 @@ use rovelog::{AnyLog, Diagnostics, FormatInfo, LogInfo, Select, Topic};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::health;
 use crate::input::Input;
 use crate::text::natural;
 use crate::when::{WindowArgs, span};
@@ -55,20 +54,23 @@ impl Survey {
             }
             let mut paces: Vec<Pace> = Vec::new();
             let mut stream = input.stream(context)?;
+            // Where bytes are lost between two records, records of the time between may be missing.
+            let (mut interruptions, mut losses, mut last) = (Vec::new(), 0, None);
             loop {
                 let record = stream.next_record().map_err(|error| Failure::from(error).at(&input.path))?;
-                match record {
-                    Some(record) => {
-                        context.progress.at(record.offset);
-                        let index = record.topic.id.index();
-                        paces.resize_with(paces.len().max(index + 1), Pace::default);
-                        record.time.into_iter().for_each(|time| paces[index].push(time.nanos));
-                    }
-                    None => break,
-                }
+                let Some(record) = record else { break };
+                context.progress.at(record.offset);
+                let index = record.topic.id.index();
+                paces.resize_with(paces.len().max(index + 1), Pace::default);
+                let Some(nanos) = record.time.map(|time| time.nanos) else { continue };
+                paces[index].push(nanos);
+                let before = last.replace(nanos);
+                let losses_before = std::mem::replace(&mut losses, stream.diagnostics().ledger().losses);
+                interruptions.extend(before.filter(|_| losses > losses_before).map(|before| before..nanos));
             }
+            let end = stream.info().span().map(|span| span.1.nanos);
             Self {
-                health: health.map(|_| Health::new(&paces, &stream.info())),
+                health: health.map(|_| Health::new(&paces, end, &interruptions)),
                 format: stream.format(),
                 info: stream.info(),
                 topics: stream.topics().to_vec(),
@@ -79,7 +81,7 @@ impl Survey {
             let here = |failure: Failure| failure.at(&input.path);
             let health = health.map(|window| {
                 let window = window.resolve(&context.times(log.info())?, span(&*log))?;
-                health::of(&log, &Select::all().between(window.start, window.end), window)
+                Ok(rovelog::health(&log, &Select::all().between(window.start, window.end))?)
             });
             Self {
                 health: health.transpose().map_err(here)?,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use chrono::DateTime;
 use clap::ValueEnum;
-use rovelog::{Clock, LogInfo, Record, Timestamp};
+use rovelog::{Clock, LogInfo, Record, Timestamp, UtcOffset};
 use rovelog_export::ndjson::{Lines, Time};
 
 use crate::failure::Failure;
@@ -55,8 +55,8 @@ enum Digits {
 
 /// Output of the times of one log; decided once.
 pub(crate) struct Times {
-    /// Unix time minus log time, if known.
-    pub(crate) offset: Option<i64>,
+    /// How the log's clock is placed on UTC, if known.
+    pub(crate) utc: Option<UtcOffset>,
     /// The start and the end of the log's data.
     pub(crate) start: Option<i64>,
     pub(crate) end: Option<i64>,
@@ -75,7 +75,8 @@ pub(crate) struct Times {
 /// A copy is for another thread: it remembers a second of its own.
 impl Clone for Times {
     fn clone(&self) -> Self {
-        Self { second: Mutex::new((i64::MIN, String::new())), ..*self }
+        let (utc, second) = (self.utc.clone(), Mutex::new((i64::MIN, String::new())));
+        Self { utc, second, ..*self }
     }
 }
 
@@ -83,14 +84,18 @@ impl Times {
     pub(crate) fn new(info: &LogInfo, asked: TimeArgs) -> Result<Self, Failure> {
         let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
         let clock = info.start.or(info.end).map_or(Clock::Boot, |time| time.clock);
-        let offset = if clock == Clock::Unix { Some(0) } else { info.utc.as_ref().map(|utc| utc.nanos) };
-        let base = asked.time_base.unwrap_or(if offset.is_some() { TimeBase::Utc } else { TimeBase::Boot });
-        if base == TimeBase::Utc && offset.is_none() {
+        let utc = if clock == Clock::Unix { Some(UtcOffset::new(0, "", "")) } else { info.utc.clone() };
+        let base = asked.time_base.unwrap_or(if utc.is_some() { TimeBase::Utc } else { TimeBase::Boot });
+        if base == TimeBase::Utc && utc.is_none() {
             return Err(Failure::usage("the log has no UTC, so --time-base utc cannot be used")
                 .next("use --time-base boot or --time-base relative"));
         }
+        if base == TimeBase::Boot && clock == Clock::Unix {
+            return Err(Failure::usage("the log has only UTC, so --time-base boot cannot be used")
+                .next("use --time-base relative, or leave out --time-base"));
+        }
         let mut times = Self {
-            offset,
+            utc,
             start: nanos(info.span().map(|span| span.0).or(info.start)),
             end: nanos(info.span().map(|span| span.1).or(info.end)),
             last: nanos(info.end).max(nanos(info.span().map(|span| span.1))),
@@ -127,6 +132,13 @@ impl Times {
         self.base == TimeBase::Utc
     }
 
+    /// Returns the UTC of the start of a time axis; `None` if text does not show UTC, and if the
+    /// clock was set during the log, because no axis of seconds shows its times.
+    pub(crate) fn axis_start(&self, start: i64) -> Option<i64> {
+        let utc = self.utc.as_ref().filter(|utc| self.shows_utc() && utc.constant().is_some());
+        utc?.unix(start)
+    }
+
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
@@ -134,7 +146,7 @@ impl Times {
     /// Returns a time of the log's clock in the base; `None` past the range of nanoseconds.
     fn in_base(&self, nanos: i64) -> Option<i64> {
         match self.base {
-            TimeBase::Utc => nanos.checked_add(self.offset?),
+            TimeBase::Utc => self.utc.as_ref()?.unix(nanos),
             TimeBase::Boot => Some(nanos),
             TimeBase::Relative => nanos.checked_sub(self.start.unwrap_or(0)),
         }
@@ -167,7 +179,7 @@ impl Times {
 
     /// Returns seconds of Unix time, for `-v`.
     pub(crate) fn epoch(&self, time: Timestamp) -> Option<String> {
-        Some(Timestamp::new(time.nanos.checked_add(self.offset?)?, Clock::Unix).seconds().to_string())
+        Some(Timestamp::new(self.utc.as_ref()?.unix(time.nanos)?, Clock::Unix).seconds().to_string())
     }
 
     /// Writes the key `time` of machine formats: RFC 3339, nothing without UTC, or the format that
@@ -193,7 +205,7 @@ impl Times {
             self.push(nanos, digits, text);
             return true;
         }
-        let Some(nanos) = self.offset.and_then(|offset| time.nanos.checked_add(offset)) else { return false };
+        let Some(nanos) = self.utc.as_ref().and_then(|utc| utc.unix(time.nanos)) else { return false };
         self.push_rfc3339(nanos, digits, text);
         true
     }
@@ -207,10 +219,10 @@ impl Times {
     /// Writes the part of a line of NDJSON before its data.
     pub(crate) fn head(&self, record: &Record<'_>, topic: &str, lines: &mut Lines, out: &mut Vec<u8>) {
         let chosen = self.format_was_chosen().then(|| self.machine(record.time)).flatten();
-        let time = match (&chosen, record.time.zip(self.offset)) {
+        let time = match (&chosen, record.time.zip(self.utc.as_ref())) {
             (Some(text), _) => Time::Text(text),
-            (None, Some((time, offset))) if !self.format_was_chosen() => {
-                time.nanos.checked_add(offset).map_or(Time::None, Time::Unix)
+            (None, Some((time, utc))) if !self.format_was_chosen() => {
+                utc.unix(time.nanos).map_or(Time::None, Time::Unix)
             }
             _ => Time::None,
         };
@@ -291,14 +303,31 @@ impl Times {
         }
     }
 
+    /// Returns the time on the log's clock of a UTC time.
+    pub(crate) fn log_time_of_utc(&self, unix: i64, edge: Edge) -> Option<i64> {
+        let utc = self.utc.as_ref()?;
+        match edge {
+            Edge::Start => utc.first_log_time(unix),
+            Edge::End => utc.last_log_time(unix),
+        }
+    }
+
     /// Returns the time on the log's clock of a time in the base.
-    pub(crate) fn log_time_of(&self, in_base: i64) -> Option<i64> {
+    pub(crate) fn log_time_of(&self, in_base: i64, edge: Edge) -> Option<i64> {
         match self.base {
-            TimeBase::Utc => in_base.checked_sub(self.offset?),
+            TimeBase::Utc => self.log_time_of_utc(in_base, edge),
             TimeBase::Boot => Some(in_base),
             TimeBase::Relative => self.start?.checked_add(in_base),
         }
     }
+}
+
+/// Side of a window that a time limits. A UTC time can occur twice in a log whose clock was set
+/// back: a window then includes both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    Start,
+    End,
 }
 
 /// Returns a duration such as `9m 8.883s`.
@@ -316,8 +345,6 @@ pub(crate) fn span_text(nanos: i64) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use rovelog::UtcOffset;
-
     use super::*;
 
     /// Returns times of a log from boot 112.417 s to 661.3 s; with UTC it starts at
@@ -326,8 +353,7 @@ pub(crate) mod tests {
         let mut info = LogInfo::new("1", 0);
         info.start = Some(Timestamp::new(112_417_000_000, Clock::Boot));
         info.end = Some(Timestamp::new(661_300_000_000, Clock::Boot));
-        info.utc =
-            utc.then(|| UtcOffset { nanos: 1_779_278_199_687_821_000, rule: "gps", evidence: String::new() });
+        info.utc = utc.then(|| UtcOffset::new(1_779_278_199_687_821_000, "gps", ""));
         Times::new(&info, asked).ok().unwrap()
     }
 

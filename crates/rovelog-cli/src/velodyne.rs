@@ -1,9 +1,10 @@
 //! Options for point clouds from Velodyne packets.
 
-use std::fs;
+use std::fs::File;
 use std::path::PathBuf;
 
 use rovelog::Error;
+use rovelog::core::limits::read_description_text;
 use rovelog::vel_format::velodyne::{Calibration, Model, OffsetModel};
 use rovelog_export::mcap::VelodyneOptions;
 
@@ -66,7 +67,8 @@ impl VelodyneArgs {
             options.points.offsets = OffsetModel::Plain;
         }
         if let Some(path) = &self.calibration {
-            let text = fs::read_to_string(path)
+            let text = File::open(path)
+                .and_then(read_description_text)
                 .map_err(|error| Failure::failed(format!("cannot read the calibration: {error}")).at(path))?;
             let parsed = Calibration::parse(&text);
             options.calibration = Some(parsed.map_err(|error| Failure::from(Error::from(error)).at(path))?);

@@ -96,6 +96,18 @@ impl WindowArgs {
     }
 }
 
+/// Says which records far outside of the log's data a window leaves out: they are also outside of a
+/// window that covers all of the data.
+pub(crate) fn note_outside(log: &dyn LogReader, select: &Select, context: &Context) {
+    for outside in log.info().outside() {
+        let Some(topic) = log.topics().get(outside.topic.index()) else { continue };
+        let is_inside = |time: Timestamp| select.keeps_time(time.nanos);
+        if select.keeps_topic(topic) && !(is_inside(outside.first) && is_inside(outside.last)) {
+            context.note(&format!("left out by -S and -E: {}", outside.sentence(&topic.name)));
+        }
+    }
+}
+
 /// Returns the time range of a log's records: a topic may hold values older than the log's start.
 pub(crate) fn span(log: &dyn LogReader) -> Option<(i64, i64)> {
     let info = log.info();

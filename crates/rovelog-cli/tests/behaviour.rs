@@ -43,7 +43,9 @@ fn exit_codes_tell_what_became_of_the_data() {
             assert_eq!(output.status.code(), Some(data), "{command} {name}");
             let said = String::from_utf8(output.stderr).unwrap();
             let lines = if data == 1 { 2 } else { usize::from(data == 3) };
-            assert_eq!(said.lines().count(), lines, "{command} {name}: {said}");
+            // Escaped texts are warned of, and nothing is lost.
+            let said: Vec<_> = said.lines().filter(|line| !line.contains("--text-encoding")).collect();
+            assert_eq!(said.len(), lines, "{command} {name}: {said:?}");
         }
         assert_eq!(code(&format!("check {name}")), check, "check {name}");
         let strict = i32::from(info == 1 || data == 3);
@@ -248,9 +250,11 @@ fn several_logs_go_on_after_a_failure_and_the_worst_code_wins() {
 
 #[test]
 fn a_format_by_name_opens_what_detection_does_not_know() {
-    let mut log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
+    let log = std::fs::read(corpus().join("one-topic.ulg")).unwrap();
     assert_eq!(run_with("info - --input-format ulog", &log).status.code(), Some(0));
-    log[0] = b'X';
+    // Detection looks for definitions in the first 64 KiB.
+    let log = [vec![0xA5; 70_000], log].concat();
+    assert_eq!(run_with("info - --input-format ulog", &log).status.code(), Some(0));
     let unknown = String::from_utf8(run_with("info -", &log).stderr).unwrap();
     assert!(unknown.contains("--input-format"), "{unknown}");
 }

@@ -400,3 +400,109 @@ fn logs_that_could_not_be_read_or_written_for_a_time_are_added_later() {
         fs::remove_dir_all(&lake).expect("our own folder");
     }
 }
+
+/// Returns a ULog with a row of each topic: a timestamp and one field.
+fn ulog(topics: &[String], field: &str) -> Vec<u8> {
+    let mut log = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
+    let mut message = |kind: u8, payload: &[u8]| {
+        log.extend(u16::try_from(payload.len()).expect("a short message").to_le_bytes());
+        log.push(kind);
+        log.extend(payload);
+    };
+    for name in topics {
+        message(b'F', format!("{name}:uint64_t timestamp;{field} value;").as_bytes());
+    }
+    for (id, name) in (0_u16..).zip(topics) {
+        message(b'A', &[&[0][..], &id.to_le_bytes(), name.as_bytes()].concat());
+    }
+    let len = match field {
+        "uint8_t" => 1,
+        "double" => 8,
+        _ => 4,
+    };
+    for id in (0_u16..).take(topics.len()) {
+        message(b'D', &[&id.to_le_bytes()[..], &1000_u64.to_le_bytes(), &[0; 8][..len]].concat());
+    }
+    log
+}
+
+/// Returns an empty folder for logs and the lake that is made of it.
+fn crafted(logs: &[(&str, Vec<u8>)]) -> (Place, PathBuf) {
+    let place = Place { folder: tempfile::tempdir().expect("a folder") };
+    fs::create_dir(place.logs()).expect("a folder");
+    for (name, bytes) in logs {
+        fs::write(place.logs().join(name), bytes).expect("space");
+    }
+    let lake = place.lake("lake");
+    (place, lake)
+}
+
+#[test]
+fn a_log_may_have_more_topics_than_open_files() {
+    let topics: Vec<_> = (0..300).map(|number| format!("topic_{number}")).collect();
+    let (place, lake) = crafted(&[("many.ulg", ulog(&topics, "float"))]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 128; exec \"$@\"", "sh", ROVELOG, "ingest"]);
+    let output = limited.arg(place.logs()).arg("-o").arg(&lake).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let report = checked(&lake);
+    assert_eq!((&report["files"], &report["rows"]), (&"300".into(), &"300".into()), "{report}");
+}
+
+#[test]
+fn long_and_reserved_topic_names_do_not_stop_a_run() {
+    let long = vec!["n".repeat(255), format!("{}m", "n".repeat(254)), "CON".to_owned(), "con".to_owned()];
+    let logs = [("long.ulg", ulog(&long, "float")), ("short.ulg", ulog(&["t".to_owned()], "float"))];
+    let (place, lake) = crafted(&logs);
+    let output = place.add(&lake, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let report = checked(&lake);
+    assert_eq!((&report["logs"], &report["rows"]), (&"2".into(), &"5".into()), "{report}");
+}
+
+#[test]
+fn a_topic_stays_in_one_table_if_a_type_holds_all_values() {
+    let topics = ["t".to_owned()];
+    let logs = [("a.ulg", ulog(&topics, "uint8_t")), ("b.ulg", ulog(&topics, "int32_t"))];
+    let (place, lake) = crafted(&logs);
+    place.add(&lake, &[]);
+    for (name, field) in [("c.ulg", "float"), ("d.ulg", "double")] {
+        fs::write(place.logs().join(name), ulog(&topics, field)).expect("space");
+        let output = place.add(&lake, &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    }
+    let tables: Vec<_> = fs::read_dir(lake.join("ulog")).expect("tables").collect();
+    assert_eq!(tables.len(), 1, "{tables:?}");
+    let report = checked(&lake);
+    assert_eq!(report["rows"], "4", "{report}");
+    assert_eq!(report["problems"], Json::Array(vec![]), "{report}");
+}
+
+#[test]
+fn a_missing_or_changed_file_is_found_and_repaired() {
+    let (place, lake) = crafted(&[("a.ulg", ulog(&["t".to_owned()], "float"))]);
+    place.add(&lake, &[]);
+    let whole = content(&lake);
+    let month = fs::read_dir(lake.join("ulog/t")).expect("a table").next().expect("a month");
+    let file = fs::read_dir(month.expect("a folder").path()).expect("a month").next().expect("a file");
+    let file = file.expect("a file").path();
+    let mut bytes = fs::read(&file).expect("ours");
+    bytes[8] ^= 1;
+    fs::write(&file, bytes).expect("space");
+    let check = |options: &[&str]| {
+        let mut command = Command::new(ROVELOG);
+        command.args(["lake", "check"]).arg(&lake).args(options).output().expect("it starts")
+    };
+    assert_eq!(check(&[]).status.code(), Some(0), "without the option the content is not read");
+    let found = check(&["--content"]);
+    assert_eq!(found.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&found.stdout).contains("its content has changed"));
+    fs::remove_file(&file).expect("ours");
+    assert_eq!(place.add(&lake, &[]).status.code(), Some(0));
+    assert_eq!(check(&["--content"]).status.code(), Some(0));
+    assert_eq!(content(&lake), whole);
+    fs::remove_file(&file).expect("ours");
+    fs::write(place.logs().join("a.ulg"), ulog(&["u".to_owned()], "float")).expect("space");
+    let output = place.add(&lake, &[]);
+    assert!(text(&output).contains("it cannot be repaired"), "{}", text(&output));
+}

@@ -158,6 +158,8 @@ runs! {
         "stats float-specials.ulg",
         "check one-topic+multi-id.ulg -S +20ms",
         "check one-topic.ulg -f ndjson",
+        "check gaps+dropout.ulg",
+        "stats gaps+dropout.ulg --timing",
         "diff one-topic.ulg one-topic+multi-id.ulg --stats",
         "diff one-topic.ulg one-topic+multi-id.ulg --stats -f json",
         "diff one-topic.ulg one-topic+multi-id.ulg --stats --topics t --fields x";

@@ -90,6 +90,23 @@ fn info_of_each_format_is_three_requests_and_a_megabyte() {
     }
 }
 
+/// A bag of 1 TiB whose header says that all of it is its index.
+#[test]
+fn an_index_of_any_size_is_not_fetched_without_consent() {
+    let folder = folder();
+    let bag = fs::read(rovelog_testing::root().join("corpus/rosbag/v2.0.bag")).unwrap();
+    let mut file = File::create(folder.path().join("huge.bag")).unwrap();
+    file.write_all(&bag).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let server = Server::start(folder.path(), Way::Ranges);
+    let output = run(&["info", &server.url("huge.bag")]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("--allow-remote-scan"), "{said}");
+    let sent = server.served();
+    assert!(sent.bytes <= 1 << 20, "{sent:?}");
+}
+
 #[test]
 fn a_window_of_a_gigabyte_moves_less_than_a_hundredth() {
     let folder = folder();
@@ -135,6 +152,22 @@ fn what_needs_all_of_a_log_asks_for_it() {
     assert_eq!(text(&remote.stdout), text(&local.stdout));
     let limited = run(&["check", &url, "--allow-remote-scan", "--max-bytes", "1MB"]);
     assert!(text(&limited.stderr).contains("1000000 are allowed"), "{}", text(&limited.stderr));
+}
+
+#[test]
+fn a_damaged_chunk_of_a_remote_bag_is_said() {
+    let Some(real) = real("rosbag20") else { return };
+    let Ok(bag) = fs::read(real.join("real_imu_navsat_bz2_2015.bag")) else { return };
+    let folder = folder();
+    fs::write(folder.path().join("bad.bag"), rovelog_testing::with_damaged_chunk(&bag, 2)).unwrap();
+    let server = Server::start(folder.path(), Way::Ranges);
+    let out = folder.path().join("out.bag");
+    let (url, out) = (server.url("bad.bag"), out.to_string_lossy());
+    for command in [&["cat", &*url, "-f", "ndjson"][..], &["stats", &url], &["slice", &url, "-o", &out]] {
+        let output = run(command);
+        assert_eq!(output.status.code(), Some(3), "{command:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("1762 records"), "{command:?}: {}", text(&output.stderr));
+    }
 }
 
 #[test]

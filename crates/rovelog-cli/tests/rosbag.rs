@@ -166,6 +166,51 @@ fn rosbag_written() {
     assert!(shown.contains("\n6\n"), "{shown}");
 }
 
+#[test]
+fn a_pattern_of_last_records_that_matches_nothing_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("part.bag").display().to_string();
+    for command in [
+        format!("slice recorded+two-topics.bag -S +0.05s -o {out}"),
+        "cat recorded+two-topics.bag -S +0.05s".into(),
+    ] {
+        let shown = shown_in("rosbag", &format!("{command} -l nosuch"), b"");
+        assert!(shown.contains("no topic has a full name that matches nosuch"), "{shown}");
+        assert!(shown.ends_with("[exit 2]\n"), "{shown}");
+        let shown = shown_in("rosbag", &format!("{command} -l a"), b"");
+        assert!(shown.contains("for a part of the name: -l '/a'"), "{shown}");
+    }
+    assert!(!folder.path().join("part.bag").exists());
+}
+
+#[test]
+fn latched_messages_are_kept_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("part.bag").display().to_string();
+    let shown = shown_in("rosbag", &format!("slice latched+two-publishers.bag -S +0.3s -o {out}"), b"");
+    assert!(shown.contains("kept 2 latched messages from before the start"), "{shown}");
+    let shown = shown_in("rosbag", &format!("info {out} --get records"), b"");
+    assert!(shown.contains("\n3\n"), "{shown}");
+}
+
+/// Readers of V2.0 and MCAP refuse lines that end in CR LF, and JSON has each key once.
+#[test]
+fn odd_definitions_are_written_as_others_read_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in ["mcap", "bag"] {
+        let out = folder.path().join(format!("out.{kind}"));
+        let shown = shown_in("rosbag", &format!("export definition-crlf.bag -o {}", out.display()), b"");
+        assert!(shown.ends_with("[exit 0]\n"), "{shown}");
+        let written = std::fs::read(&out).unwrap();
+        let text = b"Inner a\nint8 x\n";
+        assert!(kind == "mcap" || written.windows(text.len()).any(|bytes| bytes == text));
+        // The magic of MCAP has CR LF too.
+        assert!(!written[8..written.len() - 8].windows(2).any(|bytes| bytes == b"\r\n"));
+    }
+    let shown = shown_in("rosbag", "cat definition-field-twice.bag -f ndjson", b"");
+    assert!(shown.contains(r#""data":{"x":0.0,"x#2":0}"#), "{shown}");
+}
+
 /// `cat` and `export` write the same CSV, with ROS times in one column; except for bytes, for which
 /// `export` has no column.
 #[test]

@@ -97,6 +97,35 @@ fn messages_behind_an_end_mark_are_said_by_every_command() {
     assert_eq!(run_in("vel", "recover end-mark+inside.vel", b"").status.code(), Some(3));
 }
 
+/// Sorting files by name sorts them by time, and their extensions follow from their content.
+#[test]
+fn extracted_files_are_named_by_time_and_content() {
+    let place = Place::new("vel", &["images-of-three-sources.vel", "images-of-other-formats.vel"]);
+    let extracted = |log: &str| {
+        assert!(place.run(&format!("extract {log}.vel -o {log}")).status.success());
+        let files = files(&place.path(log)).into_iter().filter(|file| file != "index.csv");
+        files.collect::<Vec<_>>()
+    };
+    let names = extracted("images-of-three-sources");
+    let of_first = names.iter().filter(|name| name.starts_with("images/0/")).collect::<Vec<_>>();
+    assert_eq!(of_first, ["images/0/0000000000033000000.jpg", "images/0/0000000000132000000.jpg"]);
+    let names = extracted("images-of-other-formats");
+    assert_eq!(
+        names,
+        [
+            "images/1/0000000000000000000.png",
+            "images/1/0000000000100000000.bmp",
+            "images/1/0000000000200000000.webp",
+            "images/1/0000000000300000000.tif",
+            "images/1/0000000000400000000.tif",
+        ]
+    );
+    let index = String::from_utf8(place.read("images-of-other-formats/index.csv")).unwrap();
+    for format in ["png", "bmp", "webp", "tiff"] {
+        assert!(index.contains(&format!(",{format},")), "{format}: {index}");
+    }
+}
+
 /// No table has two columns of one name, also for a declared type with a field called `time`.
 #[test]
 fn columns_of_a_table_have_names_of_their_own() {

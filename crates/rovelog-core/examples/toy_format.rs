@@ -18,6 +18,7 @@ static INFO: FormatInfo = FormatInfo {
     about: "seconds and numbers",
     extensions: &["toy"],
     signatures: &[Signature(b"TOY1")],
+    recognizes: None,
     files: None,
 };
 static CUT: Rule = Rule {

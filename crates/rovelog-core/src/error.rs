@@ -26,6 +26,8 @@ pub enum ErrorKind {
     InvalidArgument,
     /// What was asked for is in parts of the file that were not read.
     PartlyRead,
+    /// Records that the index of the log names are damaged or missing; all others were returned.
+    DataLost,
 }
 
 impl ErrorKind {
@@ -40,6 +42,7 @@ impl ErrorKind {
             Self::LimitExceeded => "limit_exceeded",
             Self::InvalidArgument => "invalid_argument",
             Self::PartlyRead => "partly_read",
+            Self::DataLost => "data_lost",
         }
     }
 }
@@ -99,6 +102,14 @@ impl Error {
     pub fn get_ref(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
         &*self.source
     }
+}
+
+/// For implementations: returns the error for a record that was found when the log was opened, and
+/// is not there any more. Another program can change a mapped file at any time.
+#[doc(hidden)]
+pub fn changed(at: u64) -> std::io::Error {
+    let what = "was changed by another program while the log was read; copy the log, then read the copy";
+    std::io::Error::other(format!("the record at byte {at} {what}"))
 }
 
 /// Makes an [`Error`] of a format crate's own error, which has `fn meaning(&self) -> Meaning` and a

@@ -111,8 +111,7 @@ impl LogInfo {
         let start = start.filter(|start| start.clock != Clock::Unix);
         let nanos = given.zip(start).and_then(|(given, start)| given.checked_sub(start.nanos));
         if let Some(nanos) = nanos {
-            let evidence = "the time of the start was given".to_owned();
-            self.utc = Some(UtcOffset { nanos, rule: "utc_start", evidence });
+            self.utc = Some(UtcOffset::new(nanos, "utc_start", "the time of the start was given"));
         }
     }
 

@@ -25,8 +25,10 @@ pub mod info;
 pub mod layout;
 #[doc(hidden)]
 pub mod limits;
+pub mod media;
 #[doc(hidden)]
 pub mod names;
+pub mod open;
 #[doc(hidden)]
 pub mod order;
 #[doc(hidden)]
@@ -63,6 +65,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Ledger, Rule, Severity};
 pub use error::{Error, ErrorKind, Result};
 pub use info::{Detail, LogInfo, State};
 pub use limits::Limits;
+pub use open::OpenOptions;
 #[cfg(feature = "arrow")]
 pub use reader::{Batches, TopicBatches};
 pub use reader::{
@@ -73,7 +76,7 @@ pub use rewrite::{Align, Merged, RecoverOptions, Recovery, Segment, Sliced};
 pub use schema::{Field, FieldType, Scalar, Schema};
 pub use select::Select;
 pub use span::{DataSpan, Outside};
-pub use time::{Clock, Timestamp, UtcOffset};
+pub use time::{Clock, Timestamp, UtcKnot, UtcOffset};
 pub use topic::{Interval, Topic, TopicId};
 pub use usage::Usage;
 pub use value::Value;

@@ -5,15 +5,21 @@ use std::fmt;
 use std::io::Write;
 use std::ops::{Deref, Range};
 
+use serde_core::de::DeserializeOwned;
+
+use crate::layout::{EscapedTexts, TextEncoding, TypedReader};
 use crate::packed::Packing;
 use crate::partial::{Ranges, Unread};
 use crate::{
-    Align, Bytes, Diagnostics, Error, ErrorKind, Limits, LogInfo, Merged, Record, RecoverOptions, Recovery,
-    Result, Select, Sliced, Text, Topic, TopicId, Usage,
+    Align, Bytes, Clock, Diagnostics, Error, ErrorKind, Ledger, Limits, LogInfo, Merged, Record,
+    RecoverOptions, Recovery, Result, Select, Sliced, Text, Topic, TopicId, Usage,
 };
 
 /// Number of bytes of a file that decide its format.
 pub const PROBE_LEN: usize = 64;
+
+/// Number of bytes of a file in which a log with a damaged start is recognized.
+pub const SEARCH_LEN: usize = 64 << 10;
 
 /// Constant facts about a format.
 #[derive(Debug)]
@@ -28,6 +34,9 @@ pub struct FormatInfo {
     pub extensions: &'static [&'static str],
     /// Any of these at the start of a file means this format.
     pub signatures: &'static [Signature],
+    /// Returns whether a file that starts with these bytes, [`SEARCH_LEN`] or all of a shorter one, is
+    /// a log whose signature is damaged or missing; `None` if the format cannot tell.
+    pub recognizes: Option<fn(&[u8]) -> bool>,
     /// How a log is laid out over several files; `None` if it is always one.
     pub files: Option<Files>,
 }
@@ -105,6 +114,12 @@ pub struct ReadOptions {
     /// The Unix time of the start of the log's data, nanoseconds: it counts before what the log says.
     /// Logs whose clock is UTC have no use for it.
     pub utc_start: Option<i64>,
+    /// The encoding of texts that are not UTF-8; `None` escapes their bytes: `\xcf`. VEL and RLD logs
+    /// have no use for it.
+    pub text_encoding: Option<TextEncoding>,
+    /// The clock of record times, for logs that store several clocks (RLD); `None` leaves the choice
+    /// to the format. Other logs have no use for it.
+    pub clock: Option<Clock>,
     /// How the file was compressed that the bytes of the log come from; set by what decompresses it.
     #[doc(hidden)]
     pub packing: Option<Packing>,
@@ -199,8 +214,26 @@ pub trait LogReader: Send + Sync {
     /// Returns the format's constants.
     fn format(&self) -> &'static FormatInfo;
 
-    /// Returns the summary, made when the log was opened.
+    /// Returns the summary, made when the log was opened. It never changes.
     fn info(&self) -> &LogInfo;
+
+    /// Returns what the log has lost: what [`info`](Self::info) says, and what reading has found
+    /// since. A log that was opened by its index is compared with it only while its records are
+    /// read, so ask after reading; [`ReadOptions::read_all`] compares all of it when it is opened.
+    fn losses(&self) -> &Ledger {
+        &self.info().lost
+    }
+
+    /// Returns the text fields whose bytes were escaped by reading since the last call, because they
+    /// are not UTF-8. Nothing is lost by this; [`ReadOptions::text_encoding`] decodes them.
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        Vec::new()
+    }
+
+    /// Compares all of a log that was opened by its index, and returns what it has lost.
+    fn verify(&self) -> &Ledger {
+        self.losses()
+    }
 
     /// Returns the topics in the order in which the log declares them.
     fn topics(&self) -> &[Topic];
@@ -233,9 +266,19 @@ pub trait LogReader: Send + Sync {
     /// Returns the selected records, in the order of (time, file offset). A record without a time
     /// takes the log's time at its place.
     ///
+    /// If the log was opened by its index, and parts that were read contradict the index, the last item
+    /// is an error of the kind [`ErrorKind::DataLost`] that says what is missing.
+    ///
     /// # For implementations
     /// Memory must not grow with the file.
     fn records<'a>(&'a self, select: &Select) -> Records<'a>;
+
+    /// Returns the same records without an error for what is missing, for callers that report
+    /// [`losses`](Self::losses) themselves.
+    fn intact_records<'a>(&'a self, select: &Select) -> Records<'a> {
+        let is_loss = |error: &Error| error.kind == ErrorKind::DataLost;
+        Box::new(self.records(select).filter(move |record| !record.as_ref().is_err_and(is_loss)))
+    }
 
     /// For implementations: returns what [`TopicRef::columns`] returns for this topic.
     ///
@@ -305,7 +348,7 @@ pub trait LogReader: Send + Sync {
         None
     }
 
-    /// Returns the diagnostics of the log.
+    /// Returns the diagnostics of the log, made when it was opened. They never change.
     fn diagnostics(&self) -> &Diagnostics;
 
     /// Returns the size of the log by content: the bytes of all entries are the size of the file.
@@ -360,6 +403,57 @@ impl<'a> TopicRef<'a> {
         Box::new(self.log.records(&select).filter(is_own))
     }
 
+    /// Reads its records as structs, in time order. See [`rows_within`](Self::rows_within).
+    pub fn rows<T: DeserializeOwned>(self) -> impl Iterator<Item = Result<T>> + use<'a, T> {
+        self.rows_within(&Select::all())
+    }
+
+    /// Reads its records within the span of `select` as structs, in time order.
+    ///
+    /// Fields are matched by name. A nested message is a struct, an array is `[T; N]` or `Vec<T>`,
+    /// a text is `String`, and a time is a struct of `sec` and `nsec`, or an integer of nanoseconds.
+    /// A field that some logs lack is an `Option`. Integers of another width are accepted where the
+    /// value fits, floats where no digit is lost.
+    ///
+    /// ```
+    /// use rovelog_core::{LogReader, Result};
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Attitude {
+    ///     timestamp: u64,
+    ///     q: [f32; 4],
+    ///     /// Missing in logs of older firmware.
+    ///     quat_reset_counter: Option<u8>,
+    /// }
+    ///
+    /// fn print_first(log: &dyn LogReader) -> Result<()> {
+    ///     let Some(topic) = log.topic("vehicle_attitude") else { return Ok(()) };
+    ///     for row in topic.rows::<Attitude>().take(10) {
+    ///         let row = row?;
+    ///         println!("{} {:?} {:?}", row.timestamp, row.q, row.quat_reset_counter);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// An item is an error if the record cannot be read, a field is missing, or its type does not fit
+    /// that of the struct; the message names the field and both types.
+    pub fn rows_within<T: DeserializeOwned>(
+        self,
+        select: &Select,
+    ) -> impl Iterator<Item = Result<T>> + use<'a, T> {
+        let format = self.log.format().id;
+        let mut reader = TypedReader::default();
+        self.records(select).map(move |record| {
+            let record = record?;
+            reader.read(&record).map_err(|error| {
+                let why = format!("{} at byte {}: {error}", record.topic.name, record.offset);
+                Error::new(format, ErrorKind::InvalidArgument, Some(record.offset), why)
+            })
+        })
+    }
+
     /// Returns its records as Arrow record batches in file order: `t_ns`, then the selected fields.
     ///
     /// # Errors
@@ -410,6 +504,11 @@ pub trait LogStream: Send {
 
     /// Returns the diagnostics so far.
     fn diagnostics(&self) -> &Diagnostics;
+
+    /// Returns what [`LogReader::take_escaped_texts`] returns.
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        Vec::new()
+    }
 }
 
 #[cfg(test)]
@@ -422,6 +521,7 @@ mod tests {
         about: "",
         extensions: &[],
         signatures: &[Signature(b"TOY1"), Signature(b"TOYS")],
+        recognizes: None,
         files: None,
     };
 

@@ -57,9 +57,12 @@ pub struct Select {
     pub last_before: bool,
     /// Topics whose last record `last_before` keeps, by name; `None` keeps that of all topics.
     pub last_before_topics: Option<Names>,
-    /// Truth values of a ULog as their bytes, signed as in pyulog: some writers store others than 0
-    /// and 1. Columns only.
-    pub bool_bytes: bool,
+    /// Also keep the last message before `start` of each publisher that the log marks as latching.
+    /// Slices of bags only.
+    pub latched: bool,
+    /// Read columns of a ULog as pyulog does: truth values as signed bytes, because some writers
+    /// store others than 0 and 1, and padding inside nested types as fields (`previous._padding0`).
+    pub like_pyulog: bool,
     /// Only the blocks that start in this range of bytes of the log: parts of a log that are read
     /// separately. Ranges that together cover a log select each of its records once. A block is 4
     /// MiB of an index, a chunk, a block of an RLD, or a message of a VEL log. Columns only.
@@ -102,6 +105,13 @@ impl Select {
     pub fn with_last_before_of<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.last_before = true;
         self.last_before_topics = Some(Names::from_iter(names));
+        self
+    }
+
+    /// Returns the same selection with the last message before its start, for each latching publisher.
+    #[must_use]
+    pub fn with_latched(mut self) -> Self {
+        self.latched = true;
         self
     }
 

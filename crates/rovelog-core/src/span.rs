@@ -298,8 +298,9 @@ fn clusters<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Vec<Cluster> {
 }
 
 /// Returns the first and the last cluster of the main body. It grows from the heaviest cluster over
-/// its neighbours, as long as what is beyond a pause is not stale: 1 % of all records at most,
-/// further away than the body is long, and either single times or another clock.
+/// its neighbours, as long as the records beyond a pause are not stale. They are stale if the pause is
+/// longer than the body, and they are either single times of at most 1 % of all records, or more than
+/// a year away and fewer than the other records.
 fn body(clusters: &[Cluster]) -> Option<(usize, usize)> {
     let heaviest = (0..clusters.len()).rev().max_by_key(|i| clusters[*i].count)?;
     // Before each cluster: the records, and the clusters that are not single times.
@@ -311,8 +312,10 @@ fn body(clusters: &[Cluster]) -> Option<(usize, usize)> {
     let total = before[clusters.len()].0;
     let is_stale = |rest: Range<usize>, pause: i64, length: i64| {
         let (from, to) = (before[rest.start], before[rest.end]);
-        let few = (to.0 - from.0).saturating_mul(100) <= total;
-        few && pause > length && (to.1 == from.1 || pause > YEAR)
+        let (records, points) = (to.0 - from.0, to.1 == from.1);
+        let few = points && records.saturating_mul(100) <= total;
+        let other_clock = pause > YEAR && records.saturating_mul(2) < total;
+        pause > length && (few || other_clock)
     };
     let (mut low, mut high) = (heaviest, heaviest);
     loop {
@@ -419,6 +422,15 @@ mod tests {
         assert_eq!((seconds(&data), data.outside.len()), ((1_700_000_000, 1_700_000_099), 1));
         assert_eq!(data.outside[0].count, 50);
         assert!(data.outside[0].sentence("sim").ends_with("19675 days before all others"));
+        // One record of a small log, and a few that are no single time.
+        let few = || (0..20).map(|i| unix + i * S / 10);
+        let data = span(&[times(few().chain([5 * S]))], None);
+        assert_eq!((seconds(&data), data.outside.len()), ((1_700_000_000, 1_700_000_001), 1));
+        let data = span(&[times((0..19).map(|i| i * S / 10).chain(few()))], None);
+        assert_eq!((seconds(&data), data.outside[0].count), ((1_700_000_000, 1_700_000_001), 19));
+        // As many records as the others: no clock is the wrong one.
+        let data = span(&[times((0..20).map(|i| i * S / 10).chain(few()))], None);
+        assert_eq!((seconds(&data), data.outside.len()), ((0, 1_700_000_001), 0));
     }
 
     #[test]

@@ -24,9 +24,30 @@ pub fn up_to_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len())]
 }
 
-/// Returns the text before the first NUL; what is not UTF-8 is replaced.
+/// Returns the text before the first NUL; bytes that are not UTF-8 are escaped.
 pub fn padded(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(up_to_nul(bytes)).into_owned()
+    escape_bytes(up_to_nul(bytes))
+}
+
+/// Returns bytes as text. Bytes that are not UTF-8 are written as `\xcf`. In a text with such bytes
+/// a backslash is doubled, so that the bytes can be restored; other texts stay as they are.
+pub fn escape_bytes(bytes: &[u8]) -> String {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return text.to_owned();
+    }
+    let mut text = String::with_capacity(bytes.len() + 16);
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c == '\\' {
+                text.push(c);
+            }
+            text.push(c);
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
 }
 
 /// Escapes control characters in `text`, so that a log cannot control the terminal. Marks that

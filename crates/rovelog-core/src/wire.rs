@@ -1,7 +1,28 @@
-//! Little-endian numbers that serve declarative parsing (binrw) and zero-copy views alike.
+//! Building blocks of the structures that the specifications declare.
 //!
-//! A fixed-size wire struct built of them is declared once, with [`fixed!`](crate::fixed): the same
-//! declaration reads, writes, and is viewed in place at any alignment.
+//! A structure of fixed size is a plain struct of little-endian numbers. Derives make it readable
+//! and writable by binrw, and viewable in place at any alignment by zerocopy:
+//!
+//! ```
+//! use binrw::{BinRead, BinWrite};
+//! use rovelog_core::wire::{U16Le, U32Le};
+//! use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+//!
+//! /// Precedes each message.
+//! #[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+//! #[repr(C)]
+//! pub struct Header {
+//!     /// Number of bytes that follow.
+//!     pub size: U32Le,
+//!     /// Kind of message.
+//!     pub kind: U16Le,
+//! }
+//!
+//! let header = Header::ref_from_bytes(b"\x02\0\0\0\x07\0").unwrap();
+//! assert_eq!((header.size.get(), header.kind.get()), (2, 7));
+//! ```
+//!
+//! A structure of variable size borrows its tails from the input: see [`rest`] and [`counted`].
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -9,61 +30,6 @@ use std::ops::Range;
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// Declares structs of fixed size, once for binrw and for zero-copy views: little endian, packed,
-/// at any alignment. The number of bytes in brackets is checked. `FIELDS` lists the fields for a
-/// [`Layout`](crate::layout::Layout). The crate that uses it depends on `binrw` and `zerocopy`.
-///
-/// ```
-/// use rovelog_core::wire::{U16Le, U32Le};
-///
-/// rovelog_core::fixed! {
-///     /// Before each message.
-///     pub struct Header[6] {
-///         /// Bytes that follow.
-///         pub size: U32Le,
-///         /// Which kind of message; a unit may be behind the type.
-///         pub kind: U16Le as "mm",
-///     }
-/// }
-/// # fn main() {
-/// let header: &Header = zerocopy::FromBytes::ref_from_bytes(b"\x02\0\0\0\x07\0").unwrap();
-/// assert_eq!((header.size.get(), header.kind.get()), (2, 7));
-/// # }
-/// ```
-#[macro_export]
-macro_rules! fixed {
-    ($(
-        $(#[$doc:meta])*
-        pub struct $name:ident[$size:literal] {
-            $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty $(as $unit:literal)?, )*
-        }
-    )*) => { $(
-        $(#[$doc])*
-        #[derive(::binrw::BinRead, ::binrw::BinWrite)]
-        #[derive(::zerocopy::FromBytes, ::zerocopy::IntoBytes, ::zerocopy::KnownLayout)]
-        #[derive(::zerocopy::Immutable, ::zerocopy::Unaligned)]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[brw(little)]
-        #[repr(C)]
-        pub struct $name { $( $(#[$field_doc])* pub $field: $ty, )* }
-
-        const _: () = assert!(size_of::<$name>() == $size);
-
-        impl $crate::layout::Declared for $name {
-            const ELEMENT: $crate::layout::Element = $crate::layout::Element::Packed($size);
-            const LEN: $crate::layout::Len = $crate::layout::Len::One;
-        }
-
-        #[allow(dead_code, reason = "not every structure is a record")]
-        impl $name {
-            /// The fields, for a layout.
-            pub(crate) const FIELDS: &'static [$crate::layout::DeclaredField] = &[
-                $( $crate::layout::DeclaredField::new::<$ty>(stringify!($field), concat!($($unit)?)), )*
-            ];
-        }
-    )* };
-}
 
 /// Returns the bytes of the file that hold a field of a declared struct, or the fields from one to
 /// another, where the struct starts at this offset.

@@ -13,6 +13,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
+use rovelog::FieldType;
 
 /// Naming scheme for array elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,20 @@ pub(crate) struct Leaf {
     pub(crate) data_type: DataType,
     column: usize,
     steps: Vec<Step>,
+}
+
+/// Returns the number of leaves of records with `schema`. With `flat`, each element of an array of
+/// numbers is one; otherwise the array is.
+pub(crate) fn count(schema: &rovelog::Schema, flat: bool) -> usize {
+    fn of(ty: &FieldType, flat: bool) -> usize {
+        match ty {
+            FieldType::Struct(schema) => count(schema, flat),
+            FieldType::Array(element, len) => of(element, flat).saturating_mul(if flat { *len } else { 1 }),
+            FieldType::Time | FieldType::Duration => 2,
+            _ => 1,
+        }
+    }
+    schema.fields.iter().map(|field| of(&field.ty, flat)).fold(0, usize::saturating_add)
 }
 
 /// Returns all leaves of rows with `schema`, in field order. A list without a fixed length is one
@@ -134,8 +149,9 @@ impl Leaf {
     /// Returns its values as floats, one for each row; NaN if a row has none.
     pub(crate) fn numbers(&self, batch: &RecordBatch) -> Vec<f64> {
         let bound = self.bind(batch);
-        let values = numbers(&bound.array);
-        (0..batch.num_rows()).map(|row| bound.at(row).map_or(f64::NAN, |at| values[at])).collect()
+        // Only the values of this leaf are converted: an array of a thousand elements has a thousand
+        // leaves.
+        picked(&bound.array, (0..batch.num_rows()).map(|row| bound.at(row)))
     }
 
     /// Finds the leaf in `batch`, which has the schema that the leaf was made from.
@@ -183,26 +199,42 @@ pub fn free_name(taken: &mut BTreeSet<String>, name: &str) -> String {
 
 /// Returns the numeric and boolean values of a leaf; NaN for others.
 pub(crate) fn numbers(array: &ArrayRef) -> Cow<'_, [f64]> {
+    match array.data_type() {
+        DataType::Float64 => Cow::Borrowed(array.as_primitive::<Float64Type>().values()),
+        _ => picked(array, (0..array.len()).map(Some)).into(),
+    }
+}
+
+/// Returns the numeric and boolean values at these places of an array; NaN for others, and where
+/// there is no place.
+fn picked(array: &ArrayRef, places: impl Iterator<Item = Option<usize>>) -> Vec<f64> {
     macro_rules! wide {
-        ($ty:ty, $value:ident => $wide:expr) => {
-            array.as_primitive::<$ty>().values().iter().map(|$value| $wide).collect()
-        };
+        ($ty:ty, $value:ident => $wide:expr) => {{
+            let values = array.as_primitive::<$ty>().values();
+            let wide = |place: usize| {
+                let $value = values[place];
+                $wide
+            };
+            places.map(|place| place.map_or(f64::NAN, wide)).collect()
+        }};
     }
     match array.data_type() {
-        DataType::Float64 => return Cow::Borrowed(array.as_primitive::<Float64Type>().values()),
-        DataType::Float32 => wide!(Float32Type, value => f64::from(*value)),
-        DataType::Int8 => wide!(Int8Type, value => f64::from(*value)),
-        DataType::Int16 => wide!(Int16Type, value => f64::from(*value)),
-        DataType::Int32 => wide!(Int32Type, value => f64::from(*value)),
-        DataType::Int64 => wide!(Int64Type, value => *value as f64),
-        DataType::UInt8 => wide!(UInt8Type, value => f64::from(*value)),
-        DataType::UInt16 => wide!(UInt16Type, value => f64::from(*value)),
-        DataType::UInt32 => wide!(UInt32Type, value => f64::from(*value)),
-        DataType::UInt64 => wide!(UInt64Type, value => *value as f64),
+        DataType::Float64 => wide!(Float64Type, value => value),
+        DataType::Float32 => wide!(Float32Type, value => f64::from(value)),
+        DataType::Int8 => wide!(Int8Type, value => f64::from(value)),
+        DataType::Int16 => wide!(Int16Type, value => f64::from(value)),
+        DataType::Int32 => wide!(Int32Type, value => f64::from(value)),
+        DataType::Int64 => wide!(Int64Type, value => value as f64),
+        DataType::UInt8 => wide!(UInt8Type, value => f64::from(value)),
+        DataType::UInt16 => wide!(UInt16Type, value => f64::from(value)),
+        DataType::UInt32 => wide!(UInt32Type, value => f64::from(value)),
+        DataType::UInt64 => wide!(UInt64Type, value => value as f64),
         DataType::Boolean => {
-            array.as_boolean().values().iter().map(|value| f64::from(u8::from(value))).collect()
+            let bits = array.as_boolean().values();
+            places
+                .map(|place| place.map_or(f64::NAN, |place| f64::from(u8::from(bits.value(place)))))
+                .collect()
         }
-        _ => vec![f64::NAN; array.len()],
+        _ => places.map(|_| f64::NAN).collect(),
     }
-    .into()
 }

@@ -55,7 +55,7 @@ pub fn write(
             (text, records.len(), lost)
         },
         |push| {
-            batches(log.records(select), &mut |batch| {
+            batches(log.intact_records(select), &mut |batch| {
                 if let Some(record) = batch.last() {
                     progress(record.offset);
                 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use rovelog::Value;
+use rovelog::core::media::ImageFormat;
 use rovelog::core::text::count;
 use rovelog::vel_format::Message;
 #[cfg(feature = "pictures")]
@@ -20,8 +21,8 @@ const RAW: &str = "sensor_msgs/Image";
 pub struct Picture {
     /// Content of the file.
     pub bytes: Vec<u8>,
-    /// `jpg`, `png`, or `bin` if the format is unknown.
-    pub extension: &'static str,
+    /// Format of the file; `None` if it is unknown.
+    pub format: Option<ImageFormat>,
     /// Encoding, as the message states it.
     pub encoding: String,
     /// Width and height in pixels; `None` for images that are copied as they are.
@@ -42,13 +43,8 @@ pub fn of_message(type_name: &str, value: &Value) -> io::Result<Result<Picture, 
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     let Some(Value::Bytes(data)) = value.get("data") else { return Ok(Err("it has no data".to_owned())) };
     if type_name == COMPRESSED {
-        let extension = match data[..] {
-            [0xff, 0xd8, ..] => "jpg",
-            [0x89, b'P', b'N', b'G', ..] => "png",
-            _ => "bin",
-        };
         let encoding = text("format").to_owned();
-        return Ok(Ok(Picture { bytes: data.clone(), extension, encoding, size: None }));
+        return Ok(Ok(Picture { bytes: data.clone(), format: ImageFormat::of(data), encoding, size: None }));
     }
     let number = |name: &str| match value.get(name) {
         Some(Value::UInt(number, _)) => u32::try_from(*number).unwrap_or(0),
@@ -65,7 +61,7 @@ pub fn of_message(type_name: &str, value: &Value) -> io::Result<Result<Picture, 
         let size = count(data.len(), "byte");
         return Ok(Err(format!("no image of {width} x {height}: {size} of {encoding:?}")));
     };
-    Ok(Ok(Picture { bytes, extension: "png", encoding, size: Some((width, height)) }))
+    Ok(Ok(Picture { bytes, format: Some(ImageFormat::Png), encoding, size: Some((width, height)) }))
 }
 
 /// Pixel layout of a raw image, as named in `sensor_msgs/image_encodings`.
@@ -84,6 +80,13 @@ pub enum Layout {
     Rgba8,
     /// Blue, green, red, alpha: `bgra8`.
     Bgra8,
+}
+
+impl Picture {
+    /// Returns the extension of the file: `bin` if its format is unknown.
+    pub fn extension(&self) -> &'static str {
+        self.format.map_or("bin", ImageFormat::extension)
+    }
 }
 
 impl Layout {

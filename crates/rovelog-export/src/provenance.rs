@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
+use arrow_array::Int64Array;
 use rovelog::core::topic::instance;
-use rovelog::{Clock, LogReader, Topic, Value};
+use rovelog::{Clock, LogInfo, LogReader, Topic, UtcOffset, Value};
 use sha2::{Digest as _, Sha256};
 
 /// Maximum bytes of format-specific information, as JSON, in each table.
@@ -104,11 +105,11 @@ pub(crate) fn name_and_instance(topic: &str) -> (&str, Option<&str>) {
 }
 
 /// Zero of the column `time` and of MCAP's log times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeBase {
-    /// 1970-01-01T00:00:00Z; this many nanoseconds are added to the log's own times.
-    Utc(i64),
+    /// 1970-01-01T00:00:00Z; the offset is added to the log's own times.
+    Utc(UtcOffset),
     /// The zero of the log's own clock.
     Own(Clock),
 }
@@ -118,15 +119,20 @@ impl TimeBase {
     pub fn of(log: &dyn LogReader) -> Self {
         let info = log.info();
         let clock = info.start.or(info.end).map_or(Clock::Boot, |time| time.clock);
+        Self::of_clock(clock, info)
+    }
+
+    /// Returns UTC if the log places this clock on it, otherwise the clock.
+    pub fn of_clock(clock: Clock, info: &LogInfo) -> Self {
         match (clock, &info.utc) {
-            (Clock::Unix, _) => Self::Utc(0),
-            (_, Some(utc)) => Self::Utc(utc.nanos),
+            (Clock::Unix, _) => Self::Utc(UtcOffset::new(0, "", "")),
+            (_, Some(utc)) => Self::Utc(utc.clone()),
             (clock, None) => Self::Own(clock),
         }
     }
 
     /// Returns the name in metadata: `utc`, `boot` or `log_start`.
-    pub const fn name(self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Utc(_) => "utc",
             Self::Own(clock) => clock.name(),
@@ -135,10 +141,37 @@ impl TimeBase {
 
     /// Converts a time of the log's clock to this base; `None` if it exceeds the range of
     /// nanoseconds.
-    pub fn place(self, nanos: i64) -> Option<i64> {
+    pub fn place(&self, nanos: i64) -> Option<i64> {
         match self {
-            Self::Utc(offset) => nanos.checked_add(offset),
+            Self::Utc(utc) => utc.unix(nanos),
             Self::Own(_) => Some(nanos),
+        }
+    }
+
+    /// Converts times of the log's clock to this base; null if they exceed the range of
+    /// nanoseconds.
+    pub fn place_all(&self, times: &Int64Array) -> Int64Array {
+        match self {
+            Self::Own(_) => times.clone(),
+            Self::Utc(utc) if utc.knots.is_empty() && utc.nanos == 0 => times.clone(),
+            Self::Utc(utc) if utc.knots.is_empty() => {
+                let past = times.values().iter().any(|time| time.checked_add(utc.nanos).is_none());
+                if past {
+                    times.iter().map(|time| utc.unix(time?)).collect()
+                } else {
+                    times.unary(|time| time.wrapping_add(utc.nanos))
+                }
+            }
+            Self::Utc(utc) => times.iter().map(|time| utc.unix(time?)).collect(),
+        }
+    }
+
+    /// Returns the Unix time of the start of a time axis; `None` without UTC, and if the Unix clock
+    /// was set during the log, because no axis of seconds shows its times.
+    pub fn axis_start(&self, start: i64) -> Option<i64> {
+        match self {
+            Self::Utc(utc) if utc.constant().is_some() => utc.unix(start),
+            _ => None,
         }
     }
 }

@@ -1,11 +1,15 @@
 //! XML text.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use rovelog::core::text::steers;
 
 /// Escapes `text` for content or attributes of XML 1.0. Characters that XML cannot hold are left
-/// out.
+/// out. Marks that change the direction of writing are shown as `\u{202e}`, as in a terminal,
+/// because they let a name look like another one.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    let plain = |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'' | '\t' | '\n' | '\r') && valid(c);
+    let plain = |c: char| !matches!(c, '&' | '<' | '>' | '"' | '\'' | '\t') && valid(c) && !steers(c);
     if text.chars().all(plain) {
         return Cow::Borrowed(text);
     }
@@ -18,6 +22,9 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&apos;"),
             '\t' | '\n' | '\r' => escaped.push(' '),
+            c if valid(c) && steers(c) => {
+                let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
+            }
             c if valid(c) => escaped.push(c),
             _ => {}
         }
@@ -39,5 +46,11 @@ mod tests {
         assert_eq!(escape("Größe 3"), "Größe 3");
         assert_eq!(escape("<a b=\"'&\">"), "&lt;a b=&quot;&apos;&amp;&quot;&gt;");
         assert_eq!(escape("a\0\x1b\u{7f}\u{85}\u{ffff}b\nc"), "ab c");
+    }
+
+    #[test]
+    fn marks_of_direction_are_shown() {
+        assert_eq!(escape("flight\u{202e}gpj.ulg"), "flight\\u{202e}gpj.ulg");
+        assert_eq!(escape("\u{2066}a\u{2069} \u{5e9}"), "\\u{2066}a\\u{2069} \u{5e9}");
     }
 }

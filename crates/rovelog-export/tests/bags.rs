@@ -7,6 +7,7 @@ use std::io::Cursor;
 
 use mcap::MessageStream;
 use rosbag::{ChunkRecord, MessageRecord, RosBag};
+use rovelog::core::text::escape_bytes;
 use rovelog::rosbag12::{BagReader, BagWriter, Version};
 use rovelog::{AnyLog, Field, FieldType, ReadOptions, Scalar, Select, Value};
 use rovelog_export::bag2::{self, Bag2Options, Compression};
@@ -297,7 +298,7 @@ impl Cdr<'_> {
             FieldType::Text => {
                 let len = self.word() as usize;
                 let text = self.take(len, 1).strip_suffix(&[0]).unwrap().to_vec();
-                String::from_utf8(text).map_or_else(|error| Value::Bytes(error.into_bytes()), Value::Text)
+                Value::Text(escape_bytes(&text))
             }
             FieldType::Struct(schema) => self.message(&schema.fields),
             FieldType::Time => {

@@ -387,6 +387,77 @@ fn the_dialect_of_pyulog_has_its_columns_and_numbers() {
     assert!(text.contains(';') && !text.contains(','), "{text}");
 }
 
+/// As `ulog2csv` of pyulog 1.3.0 writes these logs.
+#[test]
+fn the_dialect_of_pyulog_has_padding_of_nested_types() {
+    let mut options = TableOptions::default();
+    options.dialect = Dialect::Pyulog;
+    let nested = "timestamp,two[0].v,two[0].k,two[0]._padding0[0],two[0]._padding0[1],two[0]._padding0[2],two[1].v,\
+                  two[1].k,two[1]._padding0[0],two[1]._padding0[1],two[1]._padding0[2],x,last.v,last.k,\
+                  last._padding0[0],last._padding0[1],last._padding0[2]\n\
+                  1000000,1.0,9,161,161,161,2.0,9,161,161,161,0.0,4.0,9,161,161,161\n";
+    for (name, start) in [
+        ("nested-trailing-padding.ulg", nested),
+        ("padding-in-the-middle.ulg", "timestamp,a,x\n1000000,7,0.0\n"),
+        ("padding-of-type-uint32.ulg", "timestamp,x\n1000000,0.0\n"),
+    ] {
+        let text = written(&open(name), Kind::Csv, &options, &Select::all()).0.remove(0);
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.starts_with(start), "{name}: {text}");
+        // Other tables have no padding.
+        let plain = written(&open(name), Kind::Csv, &TableOptions::default(), &Select::all()).0.remove(0);
+        assert!(!String::from_utf8(plain).unwrap().contains("_padding0"), "{name}");
+    }
+}
+
+/// Returns a log with a format of 61 440 fields, by nested types, and as many topics of it with one row.
+fn amplified(topics: u16) -> AnyLog {
+    let mut log = b"ULog\x01\x12\x35\x01\0\0\0\0\0\0\0\0".to_vec();
+    let mut message = |kind: u8, payload: &[u8]| {
+        log.extend(u16::try_from(payload.len()).unwrap().to_le_bytes());
+        log.push(kind);
+        log.extend(payload);
+    };
+    let fields: Vec<String> = (0..3840).map(|i| format!("uint8_t f{i:x};")).collect();
+    message(b'F', format!("n:{}", fields.concat()).as_bytes());
+    message(b'F', b"q:uint64_t timestamp;n[16] a;");
+    for id in 0..topics {
+        message(b'A', &[&[0][..], &id.to_le_bytes(), b"q"].concat());
+    }
+    for id in 0..topics {
+        message(b'D', &[&id.to_le_bytes()[..], &1000_u64.to_le_bytes(), &vec![7; 61_440]].concat());
+    }
+    rovelog::from_bytes(log.into(), &ReadOptions::default()).unwrap()
+}
+
+/// More columns than are written in one pass over the log.
+#[test]
+fn tables_with_very_many_columns_are_written_in_several_passes() {
+    let log = amplified(3);
+    let (texts, losses) = written(&log, Kind::Csv, &TableOptions::default(), &Select::all());
+    assert!(losses.is_empty() && texts.len() == 3);
+    for text in texts {
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines.iter().map(|line| line.split(',').count()).collect::<Vec<_>>(), [61_443; 2]);
+        assert!(lines[1].ends_with(",7,7,7"));
+    }
+}
+
+#[test]
+fn statistics_of_too_many_fields_are_refused() {
+    let count = |log: &AnyLog| {
+        let jobs = TableOptions::default().jobs;
+        statistics(&**log, &Select::all(), jobs, &|_| (), &mut Vec::new())
+            .map(|topics| topics.iter().map(Vec::len).sum::<usize>())
+    };
+    assert_eq!(count(&amplified(2)).unwrap(), 2 * 61_441);
+    let error = count(&amplified(20)).unwrap_err();
+    assert_eq!(error.kind, rovelog::ErrorKind::LimitExceeded);
+    assert!(error.to_string().starts_with("the topics have 1228820 fields in all"), "{error}");
+}
+
 /// Topics with unsorted rows are sorted (stable), even if there are more such rows than are sorted
 /// at once.
 #[test]

@@ -83,7 +83,7 @@ fn made() -> Track {
     let time = Timestamp::new(3_500_000_000, Clock::Boot);
     let mark = |place| Mark { time, kind: MarkKind::Armed, name: "Armed <now>".to_owned(), place };
     track.marks = vec![mark(Some(points[3])), mark(None)];
-    track.utc = Some(UtcOffset { nanos: START, rule: "gps", evidence: String::new() });
+    track.utc = Some(UtcOffset::new(START, "gps", ""));
     track
 }
 

@@ -164,6 +164,7 @@ pub(crate) fn raise(py: Python<'_>, error: &Error, path: Option<&str>) -> PyErr 
         }
         ErrorKind::Io if path.is_some_and(missing) => "MissingFileError",
         ErrorKind::Io => "ReadError",
+        ErrorKind::DataLost => "CorruptError",
         ErrorKind::NotThisFormat => "NotALogError",
         ErrorKind::PartlyRead | ErrorKind::Unsupported => "UnsupportedError",
         _ => "UnreadableError",

@@ -78,6 +78,8 @@ pub(crate) fn lake_ingest(
     ] {
         counts.set_item(key, count)?;
     }
+    let splits: Vec<_> = done.splits.iter().map(ToString::to_string).collect();
+    counts.set_item("splits", splits)?;
     Ok(counts.unbind())
 }
 

@@ -76,7 +76,10 @@ mod _core {
     #[pymodule_export]
     use crate::scale::{ScaleSchema, SplitRows, scale_divide, scale_find, scale_read, scale_schema};
     #[pymodule_export]
-    use crate::signal::{duration_ns, signal_events, signal_join, signal_values, utc_ns};
+    use crate::signal::{
+        check_regular_rows, duration_ns, log_time_of, signal_events, signal_join, signal_values, unix_of,
+        utc_ns,
+    };
     #[pymodule_export]
     use crate::table::{Batches, Table};
     #[pymodule_export]

@@ -10,10 +10,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use pyo3_arrow::ffi::to_schema_pycapsule;
-use rovelog::core::health::{Health, paces};
 use rovelog::core::select::Names;
 use rovelog::{
-    AnyLog, Bytes, Error, ErrorKind, RecoverOptions, Result, Schema, Select, Timestamp, Topic, TopicId,
+    AnyLog, Bytes, Clock, Error, ErrorKind, RecoverOptions, Result, Schema, Select, Timestamp, Topic, TopicId,
 };
 use rovelog_export::ExportError;
 use rovelog_export::signal::{Extended, NoSignal, Signal, Signals, derived_fields};
@@ -117,9 +116,10 @@ impl Reader {
     /// Opens a file; `format` is an id, or `None` to detect it. With `alone`, companion files of
     /// the log are not opened. `types` is a file that declares message types, `max_unpacked` the
     /// maximum size of a decompressed file in bytes, `utc_start` the Unix time of the start in
-    /// nanoseconds.
+    /// nanoseconds, `time_base` the clock of records, `text_encoding` the encoding of texts
+    /// that are not UTF-8.
     #[staticmethod]
-    #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None, msgs=None, utc_start=None))]
+    #[pyo3(signature = (path, format=None, alone=false, types=None, max_unpacked=None, msgs=None, utc_start=None, time_base=None, text_encoding=None))]
     #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
     fn open(
         py: Python<'_>,
@@ -130,9 +130,11 @@ impl Reader {
         max_unpacked: Option<u64>,
         msgs: Option<PathBuf>,
         utc_start: Option<i64>,
+        time_base: Option<&str>,
+        text_encoding: Option<&str>,
     ) -> PyResult<Self> {
         let name = path.to_string_lossy().into_owned();
-        let mut options = options(py, types, max_unpacked, msgs, utc_start)?;
+        let mut options = options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?;
         options.alone = alone;
         let open = || rovelog::open_watched(&path, format.as_deref(), &options);
         let (log, watch) = errors::run_on(py, Some(&name), open)?;
@@ -141,7 +143,7 @@ impl Reader {
 
     /// Opens a log in memory, without copying it.
     #[staticmethod]
-    #[pyo3(signature = (data, format=None, name=None, types=None, max_unpacked=None, msgs=None, utc_start=None))]
+    #[pyo3(signature = (data, format=None, name=None, types=None, max_unpacked=None, msgs=None, utc_start=None, time_base=None, text_encoding=None))]
     #[expect(clippy::too_many_arguments, reason = "those of `open`")]
     fn from_bytes(
         py: Python<'_>,
@@ -152,8 +154,13 @@ impl Reader {
         max_unpacked: Option<u64>,
         msgs: Option<PathBuf>,
         utc_start: Option<i64>,
+        time_base: Option<&str>,
+        text_encoding: Option<&str>,
     ) -> PyResult<Self> {
-        let (bytes, options) = (Bytes::from_owner(data), options(py, types, max_unpacked, msgs, utc_start)?);
+        let (bytes, options) = (
+            Bytes::from_owner(data),
+            options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?,
+        );
         let memory = Some(bytes.clone());
         let open = || rovelog::from_bytes_as(format.as_deref(), bytes, &options);
         let log = errors::run_on(py, name.as_deref(), open)?;
@@ -163,7 +170,7 @@ impl Reader {
     /// Opens a log by ranges: one at an address, or one that a file object reads, which has a
     /// name. `storage` has credentials and settings of the store, `max_bytes` limits what is moved.
     #[staticmethod]
-    #[pyo3(signature = (source, name=None, format=None, types=None, max_unpacked=None, msgs=None, storage=Vec::new(), max_bytes=None, utc_start=None))]
+    #[pyo3(signature = (source, name=None, format=None, types=None, max_unpacked=None, msgs=None, storage=Vec::new(), max_bytes=None, utc_start=None, time_base=None, text_encoding=None))]
     #[expect(clippy::too_many_arguments, reason = "those of `open`")]
     fn remote(
         py: Python<'_>,
@@ -176,8 +183,10 @@ impl Reader {
         storage: Vec<(String, String)>,
         max_bytes: Option<u64>,
         utc_start: Option<i64>,
+        time_base: Option<&str>,
+        text_encoding: Option<&str>,
     ) -> PyResult<Self> {
-        let options = options(py, types, max_unpacked, msgs, utc_start)?;
+        let options = options(py, types, max_unpacked, msgs, utc_start, time_base, text_encoding)?;
         let address = source.extract::<String>().ok();
         let shown = name.clone();
         let object = if address.is_some() { None } else { Some(FileObject::new(&source, max_bytes)?) };
@@ -235,8 +244,11 @@ impl Reader {
         dict.set_item("start_ns", info.start.map(|time| time.nanos))?;
         dict.set_item("end_ns", info.end.map(|time| time.nanos))?;
         let utc = info.utc.as_ref();
-        let unix = info.start.map(|start| Timestamp::new(0, start.clock));
-        dict.set_item("utc_offset_ns", unix.and_then(|zero| zero.to_unix(utc)).map(|time| time.nanos))?;
+        let is_unix = info.start.is_some_and(|start| start.clock == Clock::Unix);
+        let offset = if is_unix { Some(0) } else { utc.map(|utc| utc.nanos) };
+        dict.set_item("utc_offset_ns", offset.filter(|_| info.start.is_some()))?;
+        let knots = utc.iter().flat_map(|utc| utc.knots.iter()).map(|knot| (knot.log, knot.nanos));
+        dict.set_item("utc_knots", knots.collect::<Vec<_>>())?;
         dict.set_item("utc_rule", utc.map(|utc| utc.rule))?;
         dict.set_item("utc_evidence", utc.map(|utc| utc.evidence.clone()))?;
         dict.set_item("records", info.records)?;
@@ -335,8 +347,7 @@ impl Reader {
     fn health<'py>(&self, py: Python<'py>, window: Window) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let select = window.of(Select::all());
         let log = self.with(py, &select)?;
-        let end = window.end(log.info().span().map(|span| span.1.nanos));
-        let health = self.run(py, || Ok(Health::until(&paces(&**log, &select)?, end)))?;
+        let health = self.run(py, || rovelog::health(&log, &select))?;
         let topics = health.topics.iter().map(|topic| {
             let dict = PyDict::new(py);
             dict.set_item("topic", &log.topics()[topic.topic.index()].name)?;
@@ -348,6 +359,7 @@ impl Reader {
             dict.set_item("longest_ns", topic.longest)?;
             dict.set_item("jitter_ns", topic.jitter)?;
             dict.set_item("gaps", topic.gaps)?;
+            dict.set_item("confirmed", topic.confirmed)?;
             dict.set_item("missing", topic.missing)?;
             let gaps: Vec<_> = topic.longest_gaps.iter().map(|gap| (gap.start, gap.length)).collect();
             dict.set_item("longest_gaps", gaps)?;
@@ -400,7 +412,9 @@ impl Reader {
         };
         let batch = if large {
             let outcome = self.origin.checked(py, || errors::run_aside(py, work))?;
-            outcome.map_err(|error: Error| self.raise(py, &error))?
+            let batch = outcome.map_err(|error: Error| self.raise(py, &error))?;
+            self.report(py)?;
+            batch
         } else {
             self.run(py, work)?
         };
@@ -422,7 +436,8 @@ impl Reader {
         part: Part,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let batches = self.topic_stream(py, topic, part.clone())?;
+        let mut batches = self.topic_stream(py, topic, part.clone())?;
+        batches.fails_on_loss = !self.origin.is_loss_reported();
         let Part(None, window, _) = part else {
             return stream::capsule(py, Box::new(batches), requested_schema);
         };
@@ -432,7 +447,8 @@ impl Reader {
         // Times are columns without being fields.
         let times = self.topic_stream(py, topic, Part(Some(Vec::new()), window, Vec::new()))?.schema();
         let fields = names.iter().filter(|name| times.column_with_name(name).is_none()).cloned().collect();
-        let decoded = self.topic_stream(py, topic, Part(Some(fields), window, Vec::new()))?;
+        let mut decoded = self.topic_stream(py, topic, Part(Some(fields), window, Vec::new()))?;
+        decoded.fails_on_loss = !self.origin.is_loss_reported();
         let projected = stream::Projected::new(decoded, &names)
             .map_err(|error| self.raise(py, &of_arrow(self.log.format().id)(error)))?;
         stream::capsule(py, Box::new(projected), requested_schema)
@@ -459,6 +475,21 @@ impl Reader {
         select.topics = topics.map(Names::from_iter);
         select.last_before = latched;
         Messages::new(py, self, &select, raw)
+    }
+
+    /// Reads all of a log and compares it with its index; returns what it has lost.
+    fn verify(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let log = self.all(py)?;
+        self.origin.run(py, || {
+            let lost = log.verify();
+            Ok((!lost.is_empty()).then(|| lost.to_string()))
+        })
+    }
+
+    /// Reads all of a log, compares it with its index, and warns of what it has lost.
+    fn compare(&self, py: Python<'_>) -> PyResult<()> {
+        self.verify(py)?;
+        self.report(py)
     }
 
     /// Writes every intact record of this log to a new file.
@@ -489,7 +520,7 @@ impl Reader {
         topics: Option<Vec<String>>,
         window: Window,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut select = window.of(Select::all());
+        let mut select = window.of(Select::all()).with_latched();
         select.topics = topics.map(Names::from_iter);
         let log = self.with(py, &select)?;
         let sliced = self.rewrite(py, &out, |file| log.slice(&select, file))?;

@@ -26,6 +26,7 @@ pub(crate) fn write<T: Send>(
         return Err(signal);
     }
     py.check_signals()?;
+    reader.report(py)?;
     outcome.map_err(|error| match error {
         ExportError::Log(error) => reader.raise(py, &error),
         ExportError::Io(error) => {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
-use rovelog::{AnyLog, Bytes, Error, Result, Select, Timestamp};
+use rovelog::{AnyLog, Bytes, Clock, Error, Result, Select, Timestamp};
+use rovelog_export::TimeBase;
 
 use crate::errors::{self, Raise};
 use crate::origin::Origin;
@@ -28,11 +29,6 @@ pub(crate) struct Reader {
 pub(crate) struct Window(Option<i64>, Option<i64>);
 
 impl Window {
-    /// Returns the end of the data within the window.
-    pub(crate) fn end(self, data: Option<i64>) -> Option<i64> {
-        data.map(|data| self.1.map_or(data, |end| data.min(end)))
-    }
-
     /// Restricts a selection to the window.
     pub(crate) fn of(self, select: Select) -> Select {
         select.between(self.0, self.1)
@@ -69,7 +65,19 @@ impl Reader {
         py: Python<'_>,
         work: impl FnOnce() -> Result<T> + Send,
     ) -> PyResult<T> {
-        self.origin.run(py, work)
+        let outcome = self.origin.run(py, work)?;
+        self.report(py)?;
+        Ok(outcome)
+    }
+
+    /// Warns of escaped texts, and once of a loss that reading has found.
+    pub(crate) fn report(&self, py: Python<'_>) -> PyResult<()> {
+        self.origin.report(py, &self.known())
+    }
+
+    /// Returns the log as far as it was read.
+    pub(crate) fn known(&self) -> Arc<AnyLog> {
+        self.parts.as_ref().map_or_else(|| Arc::clone(&self.log), |parts| parts.known())
     }
 
     pub(crate) fn raise(&self, py: Python<'_>, error: &Error) -> PyErr {
@@ -79,9 +87,8 @@ impl Reader {
     /// Returns the shape of columns; their times are of the clock of `time`, or of the log's clock.
     pub(crate) fn shape(&self, paths: Option<Vec<String>>, time: Option<Timestamp>) -> Shape {
         let info = self.log.info();
-        let clock = time.or(info.start).map(|time| time.clock);
-        let unix = clock.and_then(|clock| Timestamp::new(0, clock).to_unix(info.utc.as_ref()));
-        Shape::new(paths, unix.map(|time| time.nanos))
+        let clock = time.or(info.start).map_or(Clock::Boot, |time| time.clock);
+        Shape::new(paths, TimeBase::of_clock(clock, info))
     }
 
     /// Returns the log with all that the selected records need.

@@ -120,6 +120,7 @@ pub(crate) struct Messages {
     reading: Mutex<Reading>,
     names: Vec<Py<PyString>>,
     origin: Origin,
+    log: Arc<AnyLog>,
 }
 
 impl Messages {
@@ -127,9 +128,9 @@ impl Messages {
     pub(crate) fn new(py: Python<'_>, reader: &Reader, select: &Select, raw: bool) -> PyResult<Self> {
         let log = reader.with(py, select)?;
         let names = log.topics().iter().map(|topic| PyString::new(py, &topic.name).unbind()).collect();
-        let cell = reader.run(py, || Ok(Cell::new(log, |log| log.records(select))))?;
+        let cell = reader.run(py, || Ok(Cell::new(Arc::clone(&log), |log| log.intact_records(select))))?;
         let reading = Reading { ready: Piece::new(), decoder: Some(Decoder { cell, raw }), pieces: None };
-        Ok(Self { reading: Mutex::new(reading), names, origin: reader.origin.clone() })
+        Ok(Self { reading: Mutex::new(reading), names, origin: reader.origin.clone(), log })
     }
 
     /// Returns the next record.
@@ -153,6 +154,9 @@ impl Messages {
                 Ok(reading.ready.pop_front())
             })?
         };
+        if decoded.is_none() {
+            self.origin.report(py, &self.log)?;
+        }
         decoded.transpose().map_err(|error| errors::raise(py, &error, self.origin.path()))
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatchReader as _;
 use pyo3::prelude::*;
-use rovelog::{ReadOptions, Select, Topic};
+use rovelog::core::layout::TextEncoding;
+use rovelog::{Clock, ReadOptions, Select, Topic};
 use rovelog_export::signal::{Pattern, Signal, Signals};
 
 use crate::errors::{self, Raise};
@@ -17,6 +18,8 @@ pub(crate) fn options(
     max_unpacked: Option<u64>,
     msgs: Option<PathBuf>,
     utc_start: Option<i64>,
+    time_base: Option<&str>,
+    text_encoding: Option<&str>,
 ) -> PyResult<ReadOptions> {
     let mut options = vel::declaring(py, types)?;
     if let Some(path) = msgs {
@@ -24,8 +27,25 @@ pub(crate) fn options(
             rovelog::rosbag12::msg::files::read(&path).map_err(|error| rovelog::Error::io("rosbag", error))
         })?;
     }
-    options.limits.unpacked = max_unpacked.unwrap_or(options.limits.unpacked);
+    if let Some(bytes) = max_unpacked {
+        options.limits = options.limits.with_unpacked(bytes);
+    }
     options.utc_start = utc_start;
+    options.clock = match time_base {
+        None => None,
+        Some("boot") => Some(Clock::Boot),
+        Some(other) => {
+            let what = format!("time_base is not {other:?}");
+            return Err(Raise::new("UnsupportedError", what).next("it is \"boot\", or None").raise(py));
+        }
+    };
+    if let Some(name) = text_encoding {
+        let Some(encoding) = TextEncoding::named(name) else {
+            let what = format!("text_encoding is not the name of a supported encoding: {name:?}");
+            return Err(Raise::new("UnsupportedError", what).next("such as \"cp1251\" or \"gbk\"").raise(py));
+        };
+        options.text_encoding = Some(encoding);
+    }
     Ok(options)
 }
 

@@ -9,7 +9,6 @@ use rovelog::core::parallel::Jobs;
 use rovelog::rld_format::analysis::{
     Accumulator, Phase, StateRuns, Stats, StatsOptions, Sums, Windows, currents,
 };
-use rovelog::rld_format::clock::TimeOptions;
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{ColumnOptions, Merging, RldReader};
 use rovelog::{AnyLog, Error, Select};
@@ -106,7 +105,7 @@ pub(crate) fn rld_energy<'py>(
         _ => Ok(sections(log, &mut sums, window, &bits, &selected)),
     })?;
     py.check_signals()?;
-    let times = log.times(TimeOptions::default());
+    let times = log.record_times();
     let rate = log.header().lead_in.sample_rate.get();
     let rows = sections.into_iter().map(|section| {
         let Section { window, state, first, stats } = section;
@@ -176,8 +175,8 @@ fn sections<'a>(
         let section = |(state, stats)| Section { window: None, state: Some(state), first: None, stats };
         return totals.into_iter().map(section).collect();
     };
-    let (times, rate) = (log.times(TimeOptions::default()), log.header().lead_in.sample_rate.get());
-    let windows = Windows::new(sums, nanos, phase, &times, (rows, rate));
+    let rate = log.header().lead_in.sample_rate.get();
+    let windows = Windows::new(sums, nanos, phase, log.record_times(), (rows, rate));
     if bits.is_empty() && whole {
         let section = |window: rovelog::rld_format::analysis::Window| Section {
             window: Some(window.number),

@@ -23,7 +23,7 @@ pub(crate) fn bag_connections(
     reader: &Reader,
 ) -> PyResult<Vec<(String, String, String, u64, BTreeMap<String, u64>, Option<String>)>> {
     let bag = bag(py, reader)?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let text = rovelog::core::text::escape_bytes;
     let both = bag.connections().iter().zip(bag.topics());
     let rows = both.map(|(found, topic)| {
         let (name, ty, md5) = (text(&found.topic), text(&found.ty), text(&found.md5));

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use rovelog::core::select::Names;
+use rovelog_export::TimeBase;
 use rovelog_export::signal::{Extended, Pattern};
 
 /// Name of the column with Unix times.
@@ -17,8 +18,8 @@ const TIME: &str = "time";
 pub(crate) struct Shape {
     /// Names of fields or of parts of them; `None` selects everything.
     paths: Option<Vec<String>>,
-    /// Unix time minus log time, if known.
-    offset: Option<i64>,
+    /// How times are placed on UTC; `None` without UTC.
+    utc: Option<TimeBase>,
 }
 
 /// One step into a column or a record.
@@ -37,8 +38,9 @@ pub(crate) fn steps(path: &str) -> impl Iterator<Item = Option<Step<'_>>> {
 }
 
 impl Shape {
-    pub(crate) fn new(paths: Option<Vec<String>>, offset: Option<i64>) -> Self {
-        Self { paths, offset }
+    pub(crate) fn new(paths: Option<Vec<String>>, base: TimeBase) -> Self {
+        let utc = Some(base).filter(|base| matches!(base, TimeBase::Utc(_)));
+        Self { paths, utc }
     }
 
     /// Returns the shape with the columns of signals after the selected fields.
@@ -73,8 +75,8 @@ impl Shape {
         let mut fields: Vec<FieldRef> = vec![Arc::clone(&schema.fields()[0])];
         let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.column(0))];
         let taken = schema.column_with_name(TIME).is_some();
-        if let Some(offset) = self.offset.filter(|_| !taken) {
-            let time = wall(batch.column(0), offset);
+        if let Some(base) = self.utc.as_ref().filter(|_| !taken) {
+            let time = wall(batch.column(0), base);
             fields.push(Arc::new(Field::new(TIME, time.data_type().clone(), true)));
             columns.push(time);
         }
@@ -127,15 +129,9 @@ fn matching_in(path: &str, ty: &DataType, topic: &str, pattern: &Pattern, found:
     }
 }
 
-/// Returns the Unix times of rows. Without an offset nothing is copied.
-fn wall(t_ns: &ArrayRef, offset: i64) -> ArrayRef {
-    let t_ns = t_ns.as_primitive::<Int64Type>();
-    let unix: PrimitiveArray<Int64Type> = if offset == 0 {
-        t_ns.clone()
-    } else {
-        // A time beyond the range of nanoseconds is null.
-        t_ns.unary_opt(|nanos| nanos.checked_add(offset))
-    };
+/// Returns the Unix times of rows; null beyond the range of nanoseconds.
+fn wall(t_ns: &ArrayRef, base: &TimeBase) -> ArrayRef {
+    let unix = base.place_all(t_ns.as_primitive::<Int64Type>());
     let zone = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
     arrow_array::make_array(
         unix.into_data().into_builder().data_type(zone).build().expect("timestamps are integers of 64 bits"),

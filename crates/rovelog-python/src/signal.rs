@@ -9,9 +9,11 @@ use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use rovelog::core::columns::TIME_COLUMN;
-use rovelog::{Result, Select, Topic};
+use rovelog::{Result, Select, Topic, UtcKnot, UtcOffset};
 use rovelog_export::ExportError;
-use rovelog_export::signal::{Base, Condition, JoinOptions, Method, NoSignal, Signal, Signals, Stream, join};
+use rovelog_export::signal::{
+    self, Base, Condition, JoinOptions, Method, NoSignal, Signal, Signals, Stream, join,
+};
 use rovelog_export::table::free_name;
 
 use crate::errors::{self, Raise, of_arrow, of_export};
@@ -50,6 +52,42 @@ pub(crate) fn duration_ns(text: &str) -> Option<i64> {
 #[pyfunction]
 pub(crate) fn utc_ns(text: &str) -> Option<i64> {
     chrono::DateTime::parse_from_rfc3339(text).ok()?.timestamp_nanos_opt()
+}
+
+/// Converts a time of the log's clock to Unix nanoseconds. `offset` and `knots` are those of the
+/// log's info.
+#[pyfunction]
+pub(crate) fn unix_of(offset: i64, knots: Vec<(i64, i64)>, log: i64) -> Option<i64> {
+    utc_offset(offset, knots).unix(log)
+}
+
+/// Converts Unix nanoseconds to a time of the log's clock: the first one, or, for the end of a
+/// window, the last one.
+#[pyfunction]
+pub(crate) fn log_time_of(offset: i64, knots: Vec<(i64, i64)>, unix: i64, is_end: bool) -> Option<i64> {
+    let utc = utc_offset(offset, knots);
+    if is_end { utc.last_log_time(unix) } else { utc.first_log_time(unix) }
+}
+
+fn utc_offset(offset: i64, knots: Vec<(i64, i64)>) -> UtcOffset {
+    let knots = knots.into_iter().map(|(log, nanos)| UtcKnot { log, nanos });
+    UtcOffset::new(offset, "", "").with_knots(knots.collect())
+}
+
+/// Raises an error if regular times are many more than the records of the log.
+#[pyfunction]
+pub(crate) fn check_regular_rows(
+    py: Python<'_>,
+    reader: &Reader,
+    first: i64,
+    last: i64,
+    step: i64,
+) -> PyResult<()> {
+    let log = reader.all(py)?;
+    signal::check_regular_rows(&***log, first, last, step).map_err(|what| {
+        let raise = Raise::new("UnsupportedError", what).of(log.format().id, reader.origin.path());
+        raise.next("narrow it: start=, end=, a longer on=, or make them all: force=True").raise(py)
+    })
 }
 
 /// Returns topics at these times, which ascend: native 64-bit integers, ns of the log's clock.

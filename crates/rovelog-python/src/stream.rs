@@ -16,6 +16,7 @@ use rovelog_export::signal::{Extended, Signal};
 use self_cell::self_cell;
 
 use crate::errors::{of_arrow, of_export};
+use crate::origin::found_loss;
 use crate::select::Shape;
 
 /// Maximum rows of a batch.
@@ -50,6 +51,9 @@ pub(crate) struct TopicStream {
     schema: SchemaRef,
     coalesced: BatchCoalescer,
     ended: bool,
+    /// Whether the stream ends with an error if its log turns out to have lost data. Another library
+    /// that reads the stream cannot be warned.
+    pub(crate) fails_on_loss: bool,
 }
 
 /// Returns what adds the columns of signals to those of `select`; `None` without signals.
@@ -87,7 +91,7 @@ impl TopicStream {
         let schema = shape.schema(&inner).map_err(of_arrow(format))?;
         let rows = usize::try_from(BYTES / mean.max(1)).map_or(ROWS, |rows| rows.clamp(1, ROWS));
         let coalesced = BatchCoalescer::new(Arc::clone(&schema), rows);
-        Ok(Self { batches, watch, further, shape, schema, coalesced, ended: false })
+        Ok(Self { batches, watch, further, shape, schema, coalesced, ended: false, fails_on_loss: false })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
@@ -106,7 +110,12 @@ impl TopicStream {
         }
         // The reader of the stream may be another library, so the check is here.
         self.watch.check().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
-        Ok(self.coalesced.next_completed_batch())
+        let next = self.coalesced.next_completed_batch();
+        if next.is_none() && std::mem::take(&mut self.fails_on_loss) {
+            let loss = self.batches.with_dependent(|log, _| found_loss(log));
+            return loss.map_or(Ok(None), |loss| Err(ArrowError::ExternalError(loss.into())));
+        }
+        Ok(next)
     }
 }
 

@@ -8,7 +8,7 @@ use arrow_select::concat::concat_batches;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3_arrow::ffi::to_schema_pycapsule;
-use rovelog::Result;
+use rovelog::{AnyLog, Result};
 
 use crate::errors::{self, of_arrow};
 use crate::memory::{self, Leaf};
@@ -98,6 +98,7 @@ pub(crate) struct Batches {
     left: Mutex<BoxedBatches>,
     format: &'static str,
     origin: Origin,
+    log: Arc<AnyLog>,
 }
 
 impl Batches {
@@ -107,7 +108,12 @@ impl Batches {
         batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     ) -> Self {
         let format = reader.log.format().id;
-        Self { left: Mutex::new(Box::new(batches)), format, origin: reader.origin.clone() }
+        Self {
+            left: Mutex::new(Box::new(batches)),
+            format,
+            origin: reader.origin.clone(),
+            log: reader.known(),
+        }
     }
 }
 
@@ -123,6 +129,9 @@ impl Batches {
             let next = self.left.lock().unwrap_or_else(PoisonError::into_inner).next();
             next.transpose().map_err(of_arrow(self.format))
         })?;
+        if batch.is_none() {
+            self.origin.report(py, &self.log)?;
+        }
         Ok(batch.map(|batch| Table { batch }))
     }
 }

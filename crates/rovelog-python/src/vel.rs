@@ -1,11 +1,12 @@
 //! VEL only: images as stored, and the revolutions of its Velodyne; `log.vel`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rovelog::core::limits::read_description_text;
 use rovelog::core::select::Names;
 use rovelog::vel_format::declared::Types;
 use rovelog::vel_format::velodyne::{Calibration, PointOptions};
@@ -77,7 +78,8 @@ pub(crate) fn vel_image<'py>(
 /// Returns the calibration from a file.
 pub(crate) fn calibration_of(py: Python<'_>, path: &Path) -> PyResult<Calibration> {
     errors::run_on(py, Some(&path.to_string_lossy()), || {
-        let text = fs::read_to_string(path).map_err(|error| Error::io("vel", error))?;
+        let text =
+            File::open(path).and_then(read_description_text).map_err(|error| Error::io("vel", error))?;
         Ok(Calibration::parse(&text)?)
     })
 }

@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import hashlib
+import json
 import pathlib
 import signal
 import subprocess
@@ -43,11 +45,23 @@ def real_ulogs() -> list[object]:
     return over(sorted(REAL.glob("ulog/*.ulg")))
 
 
+def is_altered(path: pathlib.Path) -> bool:
+    """Whether a real log differs from the file that its expected result describes. A copy of the
+    folder may have replaced paths in the bags, which damages them."""
+    expected = path.parent / "expected" / f"{path.name}.json"
+    if not expected.exists():
+        return False
+    sha256 = json.loads(expected.read_text()).get("sha256")
+    return sha256 is not None and hashlib.sha256(path.read_bytes()).hexdigest() != sha256
+
+
 def real_file(name: str) -> pathlib.Path:
     """A real log, or what belongs to one."""
     path = REAL / name
     if not path.exists():
         pytest.skip(NO_LOGS)
+    if is_altered(path):
+        pytest.skip(f"{name} differs from the file that its expected result describes")
     return path
 
 

@@ -71,14 +71,18 @@ VEHICLE = "000100000000363238383439510d0022"
 START_US = 1_780_000_000_000_000  # 2026-05-28
 
 
-def flight(path: pathlib.Path, vehicle: str, lowest: float, start_us: int = START_US) -> pathlib.Path:
-    """A flight with UTC, whose battery goes from 16 V to `lowest`."""
+def flight(path: pathlib.Path, vehicle: str, lowest: float, start_us: int = START_US, as_text: bool = False) -> pathlib.Path:
+    """A flight with UTC, whose battery goes from 16 V to `lowest`; its voltages may be texts."""
     voltages = [(16.0 - (16.0 - lowest) * step / 9,) for step in range(10)]
+    battery = topic(1, "battery_status", "float voltage_v;", rows("f", *voltages))
+    if as_text:
+        texts = [(f"{voltage:.3f}".encode(),) for (voltage,) in voltages]
+        battery = topic(1, "battery_status", "char[8] voltage_v;", rows("8s", *texts))
     fixes = [(start_us + 1000 * step, 3) for step in range(1, 11)]
     key = f"char[{len(vehicle)}] sys_uuid".encode()
     return ulog(
         path,
-        topic(1, "battery_status", "float voltage_v;", rows("f", *voltages)),
+        battery,
         topic(2, "vehicle_gps_position", "uint64_t time_utc_usec;uint8_t fix_type;", rows("QB", *fixes)),
         tail=message("I", bytes([len(key)]) + key + vehicle.encode()),
     )

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -51,6 +52,59 @@ def test_derived_fields_are_those_of_the_command_line() -> None:
     for name in ("I1", "P"):
         expected = [np.nan if row["data"][name] is None else row["data"][name] for row in rows]
         np.testing.assert_array_equal(frame[name], expected)
+
+
+def test_a_clock_that_was_set_does_not_change_durations() -> None:
+    path = CORPUS / "rld/clock-step-of-years.rld"
+    log = rl.open(path)
+    # 30 rows at 1 kSPS; the clock was set before row 10.
+    assert (log.info.clock, log.info.utc_rule, log.info.duration_ns) == ("boot", "block_times", 29 * 1_003_520)
+    frame = log["samples"].to_polars()
+    assert [frame["time"][row].year for row in (0, 9, 10, 29)] == [2023, 2023, 2030, 2030]
+    assert log["samples"].between("+10ms", "+20ms").table().numpy()["t_ns"].size == 10
+    set_at = dt.datetime(2030, 1, 1, tzinfo=dt.timezone.utc)
+    assert (len(log["samples"].between(end=set_at)), len(log["samples"].between(start=set_at))) == (10, 20)
+    assert log.start is not None and log.start.year == 2023
+    end = log.utc(log.info.end_ns)
+    assert end is not None and end.year == 2030
+    boot = rl.open(CORPUS / "rld/v4.rld", time_base="boot")
+    assert boot.info.clock == "boot" and boot.start == rl.open(CORPUS / "rld/v4.rld").start
+    assert pickle.loads(pickle.dumps(boot)).info.clock == "boot"
+    with pytest.raises(rl.UnsupportedError, match="only UTC"):
+        rl.open(CORPUS / "rosbag/recorded.bag", time_base="boot")
+
+
+def test_regular_times_are_not_many_more_than_records() -> None:
+    log = rl.open(CORPUS / "rld/v4.rld")
+    with pytest.raises(rl.UnsupportedError, match="rows, but it has 15 records") as error:
+        log.align("samples", on="1ns", end="+1ms")
+    assert "force=True" in str(error.value.next)
+    assert len(log.align("samples", on="1us", end="+1ms")) == 1000
+    assert len(log.align("samples", on="50ns", end="+1ms", force=True)) == 20_000
+
+
+def test_text_that_is_not_utf_8_is_escaped_or_decoded() -> None:
+    path = CORPUS / "rosbag/texts-cp1251.bag"
+    escaped = [r"\xcf\xf0\xe8\xe2\xe5\xf2", r"C:\\\xf1\xf2\xee\xef", r"C:\xcf"]
+    said = "2 texts of std_msgs/String.data are not UTF-8"
+    for read in (
+        lambda log: [message["data"] for message in log.messages()],
+        lambda log: log["/a"].to_pandas()["data"].tolist(),
+        lambda log: log["/a"].to_polars()["data"].to_list(),
+        lambda log: log["/a"].to_arrow()["data"].to_pylist(),
+    ):
+        with pytest.warns(UnicodeWarning, match=said) as warned:
+            assert read(rl.open(path)) == escaped
+        assert len(warned) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            decoded = rl.open(path, text_encoding="cp1251")
+            assert read(decoded) == ["Привет", "C:\\стоп", r"C:\xcf"]
+            assert read(pickle.loads(pickle.dumps(decoded)))[0] == "Привет"
+    with pytest.warns(UnicodeWarning, match="3 texts of t.s are not UTF-8"):
+        assert rl.open(CORPUS / "ulog/char-arrays.ulg")["t"].to_pandas()["s"].iloc[3] == r"caf\xe9 ol\xe9"
+    with pytest.raises(rl.UnsupportedError, match="not the name of a supported encoding"):
+        rl.open(path, text_encoding="utf-16")
 
 
 def test_the_start_of_a_log_without_utc_can_be_given() -> None:

@@ -37,6 +37,7 @@ def depth(fields: list[rl.Field] | None) -> int:
     return 1 + max((depth(field.fields) for field in fields), default=0) if fields else 0
 
 
+@pytest.mark.filterwarnings("ignore:.*not UTF-8:UnicodeWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_case(case: pathlib.Path, tmp_path: pathlib.Path) -> None:
     truth = json.loads(case.read_text(encoding="utf-8"))

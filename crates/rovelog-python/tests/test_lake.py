@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from conftest import CORPUS, ROOT, command
-from crafted import flights, rows, topic, ulog
+from crafted import VEHICLE, flight, flights, rows, topic, ulog
 
 import rovelog as rl
 from rovelog import _core
@@ -66,12 +66,70 @@ def test_a_second_run_changes_nothing(place: pathlib.Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in pathlib.Path("lake").rglob("*.parquet")} == before
 
 
-def test_a_clash_of_types_makes_a_second_table(place: pathlib.Path) -> None:
+def test_a_wider_type_stays_in_the_table(place: pathlib.Path) -> None:
     doubles = rows("d", (16.0,), (15.0,))
     ulog(pathlib.Path("flights/new.ulg"), topic(1, "battery_status", "double voltage_v;", doubles))
     assert command("ingest", "flights", "-o", "lake").returncode == 0
-    found = duckdb.sql("SELECT voltage_v FROM 'lake/ulog/battery_status__2/**/*.parquet'").fetchall()
-    assert found == [(16.0,), (15.0,)]
+    assert not pathlib.Path("lake/ulog/battery_status__2").exists()
+    files = "lake/ulog/battery_status/**/*.parquet"
+    found = duckdb.sql(f"SELECT voltage_v FROM read_parquet('{files}', union_by_name = true)")
+    assert found.types == ["DOUBLE"]
+    assert {(16.0,), (15.0,)} < set(found.fetchall())
+
+
+TEXT = "ulog/battery_status__text"
+
+
+def texts_of_a_battery(path: pathlib.Path) -> None:
+    """A log in which the voltage is a text."""
+    ulog(path, topic(1, "battery_status", "char[4] voltage_v;", [struct.pack("<Q4s", 1000, b"full")]))
+
+
+def tables_of(lake: str) -> dict[str, set[Any]]:
+    """The voltages of each table, and that the lake is whole."""
+    assert command("lake", "check", lake, "--content").returncode == 0
+    tables = sorted(path.name for path in pathlib.Path(lake, "ulog").iterdir() if any(path.rglob("*.parquet")))
+    of = {table: f"{lake}/ulog/{table}/**/*.parquet" for table in tables if table.startswith("battery_status")}
+    return {
+        table: set(duckdb.sql(f"SELECT voltage_v FROM read_parquet('{files}', union_by_name = true)").fetchall())
+        for table, files in of.items()
+    }
+
+
+@pytest.mark.parametrize("order", [("flights", "texts"), ("texts", "flights"), ("flights texts",)])
+def test_numbers_have_the_plain_name_in_any_order(place: pathlib.Path, order: tuple[str, ...]) -> None:
+    pathlib.Path("texts").mkdir()
+    texts_of_a_battery(pathlib.Path("texts/new.ulg"))
+    said = ""
+    for sources in order:
+        done = command("ingest", *sources.split(), "-o", "split")
+        assert done.returncode == 0, done.stderr
+        said += done.stderr
+    found = tables_of("split")
+    assert found == {"battery_status": tables_of("lake")["battery_status"], "battery_status__text": {("full",)}}
+    line = f"topic battery_status: column voltage_v is of another kind (text) in 1 log, whose rows are in {TEXT}, not in ulog/battery_status; read both"
+    assert said.count(line) == 1
+    tables = dict(duckdb.sql("SELECT uri, tables FROM 'split/_logs/*.parquet'").fetchall())
+    assert json.loads(tables.pop("texts/new.ulg")) == {"battery_status": TEXT} and set(tables.values()) == {"{}"}
+    # A second run changes nothing, and says nothing.
+    again = command("ingest", "flights", "texts", "-o", "split")
+    assert "nothing to do" in again.stderr and "another kind" not in again.stderr
+
+
+def test_the_guide_reads_all_parts_of_a_topic(place: pathlib.Path) -> None:
+    """Also a log in which the voltage is a text, and a topic whose name starts in the same way."""
+    flight(pathlib.Path("flights/text.ulg"), VEHICLE, 14.0, as_text=True)
+    other = topic(1, "battery_status_old", "float voltage_v;", rows("f", (99.0,)))
+    ulog(pathlib.Path("flights/old.ulg"), other)
+    assert command("ingest", "flights", "-o", "lake").returncode == 0
+    expected = [(13.5, 2.5), (14.0, 2.0), (15.0, 1.0)]
+    for query in snippets("duckdb"):
+        found = duckdb.sql(query).pl().rows()
+        assert [(round(lowest, 4), round(sag, 4)) for _, _, lowest, sag in found] == expected
+    for snippet in snippets("polars"):
+        names: dict[str, Any] = {}
+        exec(compile(snippet, "docs/guide/lake.md", "exec"), names)
+        assert names["sag"]["sag"].round(4).to_list() == [sag for _, sag in expected]
 
 
 def test_the_columns_of_all_logs_are_read() -> None:

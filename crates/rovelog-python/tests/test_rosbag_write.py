@@ -15,12 +15,13 @@ import types
 from typing import Any
 
 import pytest
-from conftest import REAL, over, real_file
+from conftest import REAL, is_altered, over, real_file
 
 import rovelog
 from rovelog.compat.rosbag import Bag, Compression, Duration, Message, ROSBagException, ROSBagUnindexedException, Time, bag
 
 BAGS = sorted(REAL.glob("rosbag12/*.bag")) + sorted(REAL.glob("rosbag20/real_*.bag"))
+BAGS = [path for path in BAGS if not is_altered(path)]
 COMPRESSIONS = [Compression.NONE, Compression.BZ2]
 
 

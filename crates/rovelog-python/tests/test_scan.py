@@ -256,7 +256,7 @@ def test_what_cannot_be_one_column(tmp_path: pathlib.Path) -> None:
     number = log("number", "f", "float x;", 1.5)
     text = log("text", "4s", "char[4] x;", b"ab")
     long = log("long", "q", "int64_t x;", 2**53 + 1)
-    for a, b in ((number, text), (text, number), (number, long), (long, number)):
+    for a, b in ((number, text), (text, number), (long, text)):
         with pytest.raises(rl.UnsupportedError, match=r"column x of topic t ") as caught:
             rl.scan([a, b], "t")
         assert caught.value.path == str(b) and str(a) in str(caught.value)

@@ -160,5 +160,9 @@ fn innermost(error: &(dyn StdError + 'static)) -> String {
         cause = source;
     }
     let text = cause.to_string();
+    // The body of an answer is left out: servers repeat the address in it.
+    if let Some((_, status)) = text.split_once("status code: ") {
+        return format!("it answered {}", status.split(':').next().unwrap_or_default());
+    }
     if text.contains("://") { "the request failed".to_owned() } else { text }
 }

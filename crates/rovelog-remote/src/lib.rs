@@ -6,6 +6,7 @@ mod error;
 mod file;
 mod list;
 mod origin;
+mod redirect;
 mod source;
 mod store;
 mod upload;

@@ -54,7 +54,10 @@ impl Source {
     pub(crate) fn open(address: &Address, options: &Options) -> Result<(Self, u64, Bytes), RemoteError> {
         let (store, path) = store(address, options)?;
         let runtime = runtime()?;
-        let asked = GetOptions { range: Some(GetRange::Suffix(END)), ..GetOptions::default() };
+        let end = END.min(options.max_bytes.unwrap_or(END));
+        // A range of no bytes cannot be asked for.
+        Moved::default().allow(end.max(1), options.max_bytes)?;
+        let asked = GetOptions { range: Some(GetRange::Suffix(end)), ..GetOptions::default() };
         let answer = runtime.block_on(repeated(|| async {
             let answer = within(options.timeout, store.get_opts(&path, asked.clone())).await?;
             let (meta, range) = (answer.meta.clone(), answer.range.clone());
@@ -74,7 +77,7 @@ impl Source {
                         meta => meta,
                     }
                 })?;
-                let at = meta.size.saturating_sub(END);
+                let at = meta.size.saturating_sub(end);
                 let source = Self::new(store, path, runtime, options, meta, true);
                 if source.first.size == 0 {
                     return Ok((source, 0, Bytes::new()));

@@ -8,18 +8,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
-use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
-};
+use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
+use object_store::{
+    BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig,
+};
 use percent_encoding::percent_decode_str;
 use url::Position;
 
 use crate::address::Address;
 use crate::error::RemoteError;
+use crate::redirect;
 
 /// How remote files are read.
 #[derive(Clone, Debug)]
@@ -95,12 +96,12 @@ fn web(address: &Address, options: &Options) -> Result<Arc<dyn ObjectStore>, Rem
         query: url.query().map(Arc::from),
         authorization: user.map(|user| format!("Basic {}", STANDARD.encode(user)).into()),
     };
+    let connector = Connector { added, timeout: options.timeout };
     // Only addresses without a host cannot have a user, and these were refused.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    let builder =
-        HttpBuilder::new().with_url(&url[..Position::BeforePath]).with_http_connector(Connector(added));
-    Ok(built!(builder, options, true))
+    let builder = HttpBuilder::new().with_url(&url[..Position::BeforePath]).with_http_connector(connector);
+    Ok(built!(builder, options, url.scheme() == "http"))
 }
 
 fn whole_path(address: &Address) -> Result<Path, RemoteError> {
@@ -150,9 +151,16 @@ impl std::fmt::Debug for Added {
     }
 }
 
-/// Connects to a web server with these additions.
+/// Name of this program in requests.
+const AGENT: &str = concat!("rovelog/", env!("CARGO_PKG_VERSION"));
+
+/// Connects to a web server with these additions. The client is our own, for its rule of redirects.
 #[derive(Debug)]
-struct Connector(Added);
+struct Connector {
+    added: Added,
+    /// How long connecting may take.
+    timeout: Duration,
+}
 
 /// A client whose requests have them.
 #[derive(Debug)]
@@ -163,8 +171,23 @@ struct Client {
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Client { client, added: self.0.clone() }))
+        let value = |key: ClientConfigKey| options.get_config_value(&key);
+        let is_set = |key: ClientConfigKey| value(key).is_some_and(|value| value == "true");
+        let mut builder = reqwest::Client::builder()
+            .user_agent(value(ClientConfigKey::UserAgent).unwrap_or_else(|| AGENT.to_owned()))
+            .connect_timeout(self.timeout)
+            .https_only(!is_set(ClientConfigKey::AllowHttp))
+            .danger_accept_invalid_certs(is_set(ClientConfigKey::AllowInvalidCertificates))
+            .redirect(redirect::policy());
+        let failed = |error: reqwest::Error| object_store::Error::Generic {
+            store: "HTTP",
+            source: Box::new(error.without_url()),
+        };
+        if let Some(proxy) = value(ClientConfigKey::ProxyUrl) {
+            builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(failed)?);
+        }
+        let client = HttpClient::new(builder.build().map_err(failed)?);
+        Ok(HttpClient::new(Client { client, added: self.added.clone() }))
     }
 }
 

@@ -144,6 +144,40 @@ fn the_limit_of_bytes_holds() {
 }
 
 #[test]
+fn the_limit_of_bytes_holds_for_the_first_request() {
+    let (server, _folder) = served(Way::Ranges);
+    let mut options = Options::default();
+    options.max_bytes = Some(1000);
+    let file = open(&server, &options).unwrap();
+    assert_eq!((server.served().bytes, file.moved().bytes), (1000, 1000));
+    assert_eq!(file.fetch(&range(0..1)).unwrap_err().kind, ErrorKind::LimitExceeded);
+    options.max_bytes = Some(0);
+    assert!(matches!(open(&server, &options).unwrap_err(), RemoteError::TooMany { .. }));
+    assert_eq!(server.served(), Served::default());
+}
+
+#[test]
+fn the_body_of_an_error_is_in_no_message() {
+    let (server, _folder) = served(Way::Echoes);
+    let address = Address::parse(&format!("{}?signature=hunter2", server.url("log.bin"))).unwrap();
+    let error = rovelog_core::Error::from(RemoteFile::open(&address, &impatient()).unwrap_err());
+    assert_eq!(error.to_string(), "the server cannot be read: it answered 400 Bad Request");
+    assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+}
+
+#[test]
+fn a_redirect_to_a_narrower_network_is_refused() {
+    let (server, folder) = served(Way::Redirects("169.254.169.254"));
+    let error = open(&server, &impatient()).unwrap_err();
+    assert!(error.to_string().contains("redirects to this machine or a private network"), "{error}");
+    // Within the network of the address that was named, redirects are followed.
+    let other = Server::start(folder.path(), Way::Ranges);
+    let host = other.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let (server, _folder) = served(Way::Redirects(host.leak()));
+    assert_eq!(open(&server, &Options::default()).unwrap().size(), SIZE as u64);
+}
+
+#[test]
 fn secrets_open_a_file_and_are_in_no_message() {
     let (server, _folder) = served(Way::Private);
     let good = Address::parse(&server.url_with_password("log.bin")).unwrap();

@@ -1,5 +1,5 @@
-//! Logs in buckets and on web servers as sources. Credentials come from the environment, of workers
-//! too: a split has none.
+//! Logs in buckets and on web servers as sources. Credentials come from the environment, also in
+//! workers, because a split contains none.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn log(found: Found) -> LogFile {
     LogFile { uri: found.address, size: found.size, changed_us: found.changed_us }
 }
 
-/// Returns the logs of an address: of a file, of a folder (`s3://bucket/flights/`), or of a pattern
+/// Returns the logs at a URL: a file, a folder (`s3://bucket/flights/`), or a pattern
 /// (`s3://bucket/2026-*/**/*.ulg`).
 pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
     let refused = |error: RemoteError| ScaleError::Source(Error::from(error).to_string());
@@ -24,7 +24,7 @@ pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
         Ok::<_, ScaleError>(found.into_iter().map(log))
     };
     let name = |log: &LogFile| Path::new(&log.uri).to_owned();
-    // A `?` is the start of a signature.
+    // Only `*` makes a pattern, because `?` starts the query of a URL, such as a signature.
     if let Some(wild) = source.find('*') {
         let pattern = Pattern::new(source).map_err(|error| ScaleError::Source(error.to_string()))?;
         let options = MatchOptions { require_literal_separator: true, ..MatchOptions::default() };
@@ -40,30 +40,31 @@ pub(crate) fn find(source: &str) -> Result<Vec<LogFile>, ScaleError> {
     Ok(vec![log(head(&address, &Options::default()).map_err(refused)?)])
 }
 
-/// Returns the log as it is on the server now.
-pub(crate) fn now(uri: &str) -> Result<LogFile, ScaleError> {
+/// Requests the current size and time of change of a log from the server.
+pub(crate) fn current(uri: &str) -> Result<LogFile, ScaleError> {
     let found = Address::parse(uri).and_then(|address| head(&address, &Options::default()));
     found.map(log).map_err(|error| ScaleError::log(uri)(error.into()))
 }
 
-/// Opens a log. All of it is fetched, for a part too: rows are numbered from the start of the log.
+/// Opens a log. All of it is fetched, even to read a part, because rows are numbered from the start
+/// of the log.
 pub(crate) fn open(file: &LogFile) -> Result<AnyLog, ScaleError> {
-    let remote = fetched(&file.uri)?;
+    let remote = fetch(&file.uri)?;
     rovelog::open(remote.path()).map_err(ScaleError::log(&file.uri))
 }
 
-/// Returns the bytes of a log.
+/// Fetches a log and opens it to read its bytes.
 pub(crate) fn bytes(file: &LogFile) -> Result<File, ScaleError> {
-    let opened = File::open(fetched(&file.uri)?.path());
+    let opened = File::open(fetch(&file.uri)?.path());
     opened.map_err(|error| ScaleError::log(&file.uri)(Error::io("rovelog", error)))
 }
 
-/// Returns a log with all of its bytes on this machine, as long as it is held or open.
-fn fetched(uri: &str) -> Result<RemoteFile, ScaleError> {
-    let fetched = Address::parse(uri).and_then(|address| {
+/// Fetches all bytes of a log. They stay on this machine as long as the result is held or open.
+fn fetch(uri: &str) -> Result<RemoteFile, ScaleError> {
+    let fetch = Address::parse(uri).and_then(|address| {
         let remote = RemoteFile::open(&address, &Options::default())?;
         remote.fetch_all(|_| ())?;
         Ok(remote)
     });
-    fetched.map_err(|error| ScaleError::log(uri)(error.into()))
+    fetch.map_err(|error| ScaleError::log(uri)(error.into()))
 }

@@ -1,4 +1,4 @@
-//! Errors, with the log or the file that they are about.
+//! Errors, which state the log or the file that they are about.
 
 use std::io;
 #[cfg(feature = "lake")]
@@ -9,14 +9,14 @@ use arrow_schema::ArrowError;
 use rovelog::ErrorKind;
 use rovelog_export::ExportError;
 
-/// Why logs could not be planned, read or added to a lake.
+/// The errors of planning, reading and adding logs to a lake.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaleError {
-    /// A source is not a file, a folder or a pattern with logs.
+    /// A source is not a file, folder or pattern with logs.
     #[error("{0}")]
     Source(String),
-    /// A split was not made by this version, or was changed.
+    /// A split was made by another version, or was changed.
     #[error("this is not a split: {0}")]
     Split(String),
     /// A log could not be read.
@@ -27,13 +27,13 @@ pub enum ScaleError {
         /// Why.
         error: rovelog::Error,
     },
-    /// A log is not the one that was planned: its size or its time of change differs.
+    /// A log has changed since it was planned: its size or its time of change differs.
     #[error("{uri} has changed since it was planned; plan again")]
     Changed {
         /// The log.
         uri: String,
     },
-    /// Columns of logs do not fit each other or the schema.
+    /// Columns of logs contradict each other or the schema.
     #[error("{0}")]
     Columns(String),
     /// A file of a lake could not be read or written.
@@ -44,13 +44,13 @@ pub enum ScaleError {
         /// Why.
         error: io::Error,
     },
-    /// A folder has files and is no lake.
+    /// A folder has files but is not a lake.
     #[error("{0} is not empty, and not a lake: it has no table _logs")]
     NotLake(String),
     /// A worker could not be started, or could not write to the lake.
     #[error("a worker has failed: {0}")]
     Worker(String),
-    /// The lake is being written by another program.
+    /// Another program is writing to the lake.
     #[error("{0}")]
     Busy(String),
     /// Columns could not be converted or written.
@@ -58,15 +58,15 @@ pub enum ScaleError {
     Export(#[from] ExportError),
 }
 
-/// What has to change so that an ingestion that failed does not fail again.
+/// The cause of a failed ingestion. It decides whether trying again can succeed.
 #[cfg(feature = "lake")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blame {
-    /// The log: it fails whenever it is read.
+    /// The log itself, which fails whenever it is read.
     Log,
-    /// What the log is read from, such as the network, or the machine.
+    /// The place the log is read from, such as the network or the machine.
     Source,
-    /// What the lake is written to.
+    /// The place the lake is written to.
     Lake,
 }
 
@@ -79,6 +79,8 @@ impl ScaleError {
                 _ => Blame::Log,
             },
             Self::Changed { .. } => Blame::Source,
+            // The file name comes from a topic of the log, so it fails each time.
+            Self::Lake { error, .. } if error.kind() == io::ErrorKind::InvalidFilename => Blame::Log,
             Self::Lake { .. } | Self::Export(ExportError::Io(_)) => Blame::Lake,
             _ => Blame::Log,
         }
@@ -93,7 +95,7 @@ impl ScaleError {
         move |error| Self::Log { uri: uri.to_owned(), error }
     }
 
-    /// Returns a converter of errors of a log's batches.
+    /// Returns a function that converts errors from reading batches of a log.
     #[cfg(feature = "lake")]
     pub(crate) fn batch(uri: &str) -> impl Fn(ArrowError) -> Self {
         move |error| match error {

@@ -1,37 +1,38 @@
-//! A log that was found, and what its name says.
+//! Files that were found as logs, and properties that follow from their names.
 
 use std::path::Path;
 
 use rovelog::FORMATS;
 use serde::{Deserialize, Serialize};
 
-/// Bytes that opening a log costs as much as: many tiny logs are work too.
+/// Number of bytes whose reading takes as long as opening a log. It makes plans count the work of
+/// many tiny logs.
 #[cfg(feature = "lake")]
 const OPENING: u64 = 64 << 10;
 
-/// Endings of files that are compressed as a whole.
-const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4"];
+/// Endings of files that are compressed as a whole, and of archives with one log: `flight.ulg.zip`.
+const COMPRESSED: &[&str] = &["gz", "bz2", "xz", "zst", "lz4", "zip"];
 
-/// A log that was found, and what tells whether it is still the same.
+/// A log that was found, with its size and time of change, which show whether it has changed since.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LogFile {
-    /// Path of the file, or its address.
+    /// Path or URL of the file.
     pub uri: String,
     /// Size in bytes.
     pub size: u64,
-    /// Time of the last change, microseconds since 1970.
+    /// Time of the last change in microseconds since 1970.
     pub changed_us: i64,
 }
 
 impl LogFile {
-    /// Returns the work of reading the log, in bytes.
+    /// Returns the estimated work of reading the log, in bytes.
     #[cfg(feature = "lake")]
     pub(crate) fn cost(&self) -> u64 {
         self.size.saturating_add(OPENING)
     }
 
-    /// Returns whether the file is compressed as a whole, by its name: a part of it cannot be read
-    /// without what is before it.
+    /// Returns whether the file is compressed as a whole, by its extension. Such a file cannot be
+    /// divided, because a part cannot be read without the bytes before it.
     #[cfg(feature = "lake")]
     pub(crate) fn is_compressed(&self) -> bool {
         let extension = Path::new(&self.uri).extension().and_then(|extension| extension.to_str());
@@ -39,7 +40,7 @@ impl LogFile {
     }
 }
 
-/// Returns whether a file in a folder is a log by its name.
+/// Returns whether a file is a log, by its extension.
 pub(crate) fn is_log(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let name = name.to_ascii_lowercase();
@@ -51,7 +52,7 @@ pub(crate) fn is_log(path: &Path) -> bool {
     known && !stem.is_empty() && !is_further_part(path)
 }
 
-/// Returns whether a file is named like a further part of an RLD recording: `x_p1.rld`.
+/// Returns whether a file is a further part of an RLD recording, by a name such as `x_p1.rld`.
 pub(crate) fn is_further_part(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     let name = name.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Plans: from logs and a selection to splits of about the same size.
+//! Plans, which divide logs and a selection into splits of about the same size.
 
 use std::ops::Range;
 
@@ -7,33 +7,34 @@ use serde::{Deserialize, Serialize};
 use crate::sources::{LogFile, find};
 use crate::{ScaleError, Wanted};
 
-/// Version of the splits' form.
+/// Version of the JSON form of splits.
 const VERSION: u32 = 1;
 
-/// A piece of work: several small logs, or a part of a large one. As JSON it is complete: a worker
-/// needs the split and the files, and nothing else.
+/// A piece of work: several small logs, or a part of a large one. Its JSON form is complete, so a
+/// worker needs only the split and the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Its number in the plan.
+    /// Number of the split in the plan.
     pub ordinal: u32,
-    /// The logs, or parts of one.
+    /// The logs, or parts of a log.
     pub parts: Vec<Part>,
-    /// What is read of them.
+    /// The selection to read.
     pub wanted: Wanted,
 }
 
-/// A log of a split, or a part of it.
+/// A log in a split, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The log.
     pub log: LogFile,
-    /// The blocks of the log that start in this range of bytes; `None` for all of it.
+    /// The part consists of the blocks that start in this range of bytes. `None` for the whole log.
     pub blocks: Option<Range<u64>>,
 }
 
-/// A split as JSON. Paths have their common start once: a plan of many logs is mostly paths.
+/// The JSON form of a split. The common start of all paths is stored once, because a plan of many
+/// logs consists mostly of paths.
 #[derive(Serialize, Deserialize)]
-struct Form {
+struct SplitForm {
     rovelog_split: u32,
     ordinal: u32,
     #[serde(flatten)]
@@ -42,7 +43,8 @@ struct Form {
     parts: Vec<PartForm>,
 }
 
-/// Rest of the path, size, time of change; start and end of the blocks.
+/// A part: the rest of the path, the size, the time of change, and for `Blocks` the start and end
+/// of the range.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum PartForm {
@@ -51,7 +53,7 @@ enum PartForm {
 }
 
 impl Split {
-    /// Returns the split as JSON.
+    /// Returns the split as JSON text.
     #[expect(clippy::missing_panics_doc, reason = "texts and numbers are JSON")]
     pub fn to_json(&self) -> String {
         let base = common_start(self.parts.iter().map(|part| part.log.uri.as_str()));
@@ -63,7 +65,7 @@ impl Split {
                 None => PartForm::Whole(rest, *size, *changed_us),
             }
         };
-        let form = Form {
+        let form = SplitForm {
             rovelog_split: VERSION,
             ordinal: self.ordinal,
             wanted: self.wanted.clone(),
@@ -73,12 +75,13 @@ impl Split {
         serde_json::to_string(&form).expect("texts and numbers are JSON")
     }
 
-    /// Returns the split of a JSON text.
+    /// Parses a split from JSON text.
     ///
     /// # Errors
-    /// Returns an error if the text is not of a split, or of another version of it.
+    /// Returns an error if the text is not a split, or if another version wrote it.
     pub fn from_json(text: &str) -> Result<Self, ScaleError> {
-        let form: Form = serde_json::from_str(text).map_err(|error| ScaleError::Split(error.to_string()))?;
+        let form: SplitForm =
+            serde_json::from_str(text).map_err(|error| ScaleError::Split(error.to_string()))?;
         if form.rovelog_split != VERSION {
             let why = format!("version {}; this program reads version {VERSION}", form.rovelog_split);
             return Err(ScaleError::Split(why));
@@ -97,7 +100,8 @@ impl Split {
         Ok(Self { ordinal: form.ordinal, parts, wanted: form.wanted })
     }
 
-    /// Returns the number of bytes to read, about: parts of a log count what they are of it.
+    /// Returns the approximate number of bytes to read. A part of a log counts with the size of its
+    /// range.
     pub fn bytes(&self) -> u64 {
         let of_part = |part: &Part| match &part.blocks {
             None => part.log.size,
@@ -107,7 +111,7 @@ impl Split {
     }
 }
 
-/// Returns what all paths start with, up to a `/`.
+/// Returns the common start of all paths, up to and including a `/`.
 fn common_start<'a>(mut paths: impl Iterator<Item = &'a str>) -> &'a str {
     let Some(first) = paths.next() else { return "" };
     let mut len = first.len();
@@ -119,9 +123,9 @@ fn common_start<'a>(mut paths: impl Iterator<Item = &'a str>) -> &'a str {
 }
 
 /// Finds the logs of sources and divides them into splits of about `target` bytes. No log is
-/// opened: a plan of 100 000 logs takes as long as listing them.
+/// opened, so a plan of 100 000 logs takes as long as listing them.
 ///
-/// The splits together are all records of all logs, each record once, whatever the target is.
+/// For any target, the splits together contain each record of all logs exactly once.
 ///
 /// # Errors
 /// Returns an error if a source does not exist or has no logs.
@@ -129,7 +133,14 @@ pub fn plan<S: AsRef<str>>(sources: &[S], wanted: &Wanted, target: u64) -> Resul
     Ok(divide(find(sources)?, wanted, target))
 }
 
-/// Divides logs into splits of about `target` bytes, in order.
+// Example: three logs of 50 MB are followed by one of 300 MB. For a target of 128 MB, the splits
+// are
+//
+//     0          the first two logs
+//     1, 2, 3    parts of 100 MB of the large log
+//     4          the third log, which did not fit into split 0 and was not followed by a small log
+
+/// Divides logs into splits of about `target` bytes.
 pub fn divide(logs: Vec<LogFile>, wanted: &Wanted, target: u64) -> Vec<Split> {
     let target = target.max(1);
     let mut packs: Vec<Vec<Part>> = Vec::new();
@@ -154,8 +165,8 @@ pub fn divide(logs: Vec<LogFile>, wanted: &Wanted, target: u64) -> Vec<Split> {
     (0..).zip(packs).map(split).collect()
 }
 
-/// Returns equal parts of a log. The last one has no end: the blocks of a log in several files are
-/// numbered behind the first file.
+/// Returns equal parts of a log. The last part has no end, because the blocks of further files of a
+/// log have offsets after those of the first file.
 fn parts(log: &LogFile, count: u64) -> impl Iterator<Item = Part> {
     let at = move |number: u64, size: u64| {
         let product = u128::from(size) * u128::from(number) / u128::from(count);
@@ -176,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn small_logs_are_packed_and_large_ones_divided() {
+    fn small_logs_are_packed_and_large_logs_are_divided() {
         let logs = ["/d/a.ulg", "/d/b.ulg", "/d/c.ulg"].map(|uri| log(uri, 10)).to_vec();
         let splits = divide(logs, &Wanted::default(), 2 * log("/d/a.ulg", 10).cost());
         assert_eq!(splits.len(), 2, "three logs cost more than the target");
@@ -189,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_split_survives_json() {
+    fn a_split_is_restored_from_json() {
         let logs = vec![log("/d/x/a.ulg", 10), log("/d/x/ab.ulg", 11), log("/d/y.ulg", 12)];
         let wanted = Wanted { topics: Some(vec!["battery_status".into()]), ..Wanted::default() };
         for split in divide(logs, &wanted, 1 << 20).into_iter().chain(divide(vec![log("c", 99)], &wanted, 10))
@@ -203,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_of_logs_leaves_the_others_out_of_the_plan() {
+    fn unselected_logs_are_not_planned() {
         let logs = vec![log("/d/a.ulg", 10), log("/d/b.ulg", 10)];
         let wanted = Wanted { logs: Some(vec!["/d/b.ulg".into()]), ..Wanted::default() };
         let splits = divide(logs, &wanted, 1);

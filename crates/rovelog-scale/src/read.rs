@@ -1,4 +1,4 @@
-//! Reading splits: one table of one or several topics, as a stream of batches.
+//! Reads splits as one table of one or several topics, as a stream of batches.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,14 +16,14 @@ use crate::rows::Rows;
 use crate::union::{fit, union};
 use crate::{LogFile, ScaleError, Wanted};
 
-/// Rows and bytes from which a batch is handed out.
+/// A batch is returned when it has this many rows.
 const BATCH_ROWS: usize = 64 << 10;
 const BATCH_BYTES: usize = 16 << 20;
 
-/// A topic of a log: its rows, and the batches that they are read from.
+/// The rows of a topic in a log, and the batches that they are read from.
 type Table<'a> = (Rows, Batches<'a>);
 
-/// Returns the selected topics of a log.
+/// Returns the tables of the selected topics of a log.
 fn tables<'a>(
     log: &'a dyn LogReader,
     uri: &str,
@@ -41,18 +41,18 @@ fn tables<'a>(
     wanted.topics(log, window).into_iter().map(table).collect()
 }
 
-/// Returns the columns of the selected topics of logs, each in a type that holds the values of all
-/// logs. The logs are opened; no row is decoded.
+/// Returns the columns of the selected topics of all logs. Each column has a type that can
+/// represent its values in all logs. The logs are opened, but no rows are decoded.
 ///
 /// # Errors
-/// Returns an error if a log cannot be opened, no log has a selected topic, or no type holds the
-/// values of a column.
+/// Returns an error if a log cannot be opened, if no log has a selected topic, or if no type can
+/// represent all values of a column.
 pub fn schema(logs: &[LogFile], wanted: &Wanted) -> Result<SchemaRef, ScaleError> {
     let mut all: Option<Schema> = None;
-    let anywhen = Wanted { start_ns: None, end_ns: None, start_us: None, end_us: None, ..wanted.clone() };
+    let all_times = Wanted { start_ns: None, end_ns: None, start_us: None, end_us: None, ..wanted.clone() };
     for file in logs.iter().filter(|log| wanted.keeps_log(&log.uri)) {
         let log = file.open()?;
-        for (mut rows, batches) in tables(&*log, &file.uri, &anywhen, None)? {
+        for (mut rows, batches) in tables(&*log, &file.uri, &all_times, None)? {
             let own = rows.schema(&batches.schema()).map_err(ScaleError::batch(&file.uri))?;
             all = Some(match all {
                 None => Schema::clone(&own),
@@ -69,15 +69,16 @@ pub fn schema(logs: &[LogFile], wanted: &Wanted) -> Result<SchemaRef, ScaleError
     })
 }
 
-/// Returns the selected rows of a split, log by log and topic by topic, each topic in file order.
+/// Returns the selected rows of a split, log by log and topic by topic. The rows of a topic are in
+/// file order.
 ///
-/// A batch has up to 64 Ki rows or about 16 MiB; memory does not grow with the split. `schema` is
-/// that of [`schema`] for all logs of the plan.
+/// A batch has up to 64 Ki rows or about 16 MiB, so memory does not depend on the size of the
+/// split. `schema` is the result of [`schema`] for all logs of the plan.
 pub fn read(split: Split, schema: SchemaRef) -> Rowstream {
     Rowstream { schema, parts: split.parts.into(), wanted: split.wanted, open: None, lost: 0 }
 }
 
-/// The rows of a split.
+/// Iterator over the rows of a split as record batches.
 pub struct Rowstream {
     schema: SchemaRef,
     parts: VecDeque<Part>,
@@ -86,24 +87,25 @@ pub struct Rowstream {
     lost: u64,
 }
 
-type Left<'a> = VecDeque<Table<'a>>;
+type PendingTables<'a> = VecDeque<Table<'a>>;
 
 self_cell!(
-    /// A log with the tables that are not yet read.
+    /// A log with its tables that were not read yet.
     struct Opened {
         owner: AnyLog,
         #[not_covariant]
-        dependent: Left,
+        dependent: PendingTables,
     }
 );
 
 impl Rowstream {
-    /// Returns the number of values so far that became null: integers above the range of 64 bits.
+    /// Returns the number of values so far that became null, because they are integers above the
+    /// range of signed 64 bits.
     pub fn lost_values(&self) -> u64 {
         self.lost
     }
 
-    /// Returns the next batch of any size; `None` at the end.
+    /// Returns the next batch of a table, which can have any size. `None` at the end.
     fn next_piece(&mut self) -> Result<Option<RecordBatch>, ScaleError> {
         loop {
             let Some((file, opened)) = &mut self.open else {
@@ -114,15 +116,15 @@ impl Rowstream {
                 continue;
             };
             let (schema, lost) = (&self.schema, &mut self.lost);
-            let next = opened.with_dependent_mut(|_, left| {
-                while let Some((rows, batches)) = left.front_mut() {
+            let next = opened.with_dependent_mut(|_, pending| {
+                while let Some((rows, batches)) = pending.front_mut() {
                     if let Some(batch) = batches.next() {
                         let batch = batch.and_then(|batch| rows.convert(&batch));
                         let batch = batch.map_err(ScaleError::batch(&file.uri))?;
                         return fit(&batch, schema, &file.uri).map(Some);
                     }
                     *lost += rows.lost;
-                    left.pop_front();
+                    pending.pop_front();
                 }
                 Ok(None)
             })?;
@@ -130,7 +132,7 @@ impl Rowstream {
                 Some(batch) if batch.num_rows() == 0 => {}
                 Some(batch) => return Ok(Some(batch)),
                 None => {
-                    // What was read of a file that has changed meanwhile is of no log.
+                    // If the file changed while it was read, the rows belong to no log.
                     file.verify()?;
                     self.open = None;
                 }
@@ -156,7 +158,7 @@ impl Iterator for Rowstream {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_batch().map_err(|error| ArrowError::ExternalError(Box::new(error)));
         if next.is_err() {
-            // Nothing comes after an error.
+            // The iterator ends after an error.
             (self.open, self.parts) = (None, VecDeque::new());
         }
         next.transpose()

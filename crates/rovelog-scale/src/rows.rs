@@ -1,4 +1,4 @@
-//! Rows of a log in the columns of a table.
+//! Converts rows of a log to the columns of a table.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,8 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, PrimitiveArray, RecordBatch, RecordBatchOptions,
-    StringArray,
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
 };
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
@@ -15,11 +14,14 @@ use rovelog::{LogReader, Select, Topic, TopicId};
 use rovelog_export::TimeBase;
 
 use crate::types::{Columns, fields, micros};
-use crate::wanted::{Wanted, Window, named};
+use crate::wanted::{Wanted, Window, split_instance};
 
-/// The columns that every table has before the fields of the topic: the log, the topic without its
-/// instance, the instance, the number of the row within log, topic and instance, the time on the
-/// log's clock in nanoseconds, and the time in UTC.
+/// Names of the columns that every table has before the fields of the topic:
+///
+/// - the log
+/// - the topic without its instance, and the instance
+/// - the number of the row within log, topic and instance
+/// - the time on the clock of the log in nanoseconds, and the time in UTC
 pub const COLUMNS: [&str; 6] = ["log", "topic", "instance", "seq", "t_ns", "time"];
 
 /// Converts the batches of one topic of a log.
@@ -27,17 +29,17 @@ pub(crate) struct Rows {
     log: Arc<str>,
     topic: String,
     instance: Option<i32>,
-    /// UTC minus the log's clock, nanoseconds.
-    utc: Option<i64>,
+    base: TimeBase,
     window: Window,
     blobs: bool,
     next: i64,
-    /// Values that became null.
+    /// Number of values that became null.
     pub(crate) lost: u64,
 }
 
 impl Rows {
-    /// Starts at the first row of a topic within blocks. `label` is the value of the column `log`.
+    /// Creates a converter that starts at the first row of a topic within `blocks`. `label` is the
+    /// value of the column `log`.
     ///
     /// # Errors
     /// Returns an error if the rows before the blocks cannot be counted.
@@ -47,33 +49,30 @@ impl Rows {
         (label, window, blobs): (&Arc<str>, Window, bool),
         blocks: Option<&Range<u64>>,
     ) -> Result<Self, ArrowError> {
-        let (name, instance) = named(&topic.name);
-        let utc = match TimeBase::of(log) {
-            TimeBase::Utc(offset) => Some(offset),
-            _ => None,
-        };
+        let (name, instance) = split_instance(&topic.name);
+        let base = TimeBase::of(log);
         let next = rows_before(log, topic.id, blocks.map_or(0, |blocks| blocks.start))?;
         let log = Arc::clone(label);
-        Ok(Self { log, topic: name, instance, utc, window, blobs, next, lost: 0 })
+        Ok(Self { log, topic: name, instance, base, window, blobs, next, lost: 0 })
     }
 
-    /// Returns the topic without its instance.
+    /// Returns the name of the topic without its instance.
     pub(crate) fn topic(&self) -> &str {
         &self.topic
     }
 
-    /// Returns the schema of converted batches.
+    /// Returns the schema of the converted batches.
     ///
     /// # Errors
-    /// Returns an error if a column has a type that no table has.
+    /// Returns an error if a column has a type that tables do not support.
     pub(crate) fn schema(&mut self, read: &SchemaRef) -> Result<SchemaRef, ArrowError> {
         Ok(self.all(&RecordBatch::new_empty(Arc::clone(read)))?.schema())
     }
 
-    /// Converts the next batch, and leaves out the rows outside of the window.
+    /// Converts the next batch. Rows outside of the time window are left out.
     ///
     /// # Errors
-    /// Returns an error if a column has a type that no table has.
+    /// Returns an error if a column has a type that tables do not support.
     pub(crate) fn convert(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let rows = self.all(batch)?;
         if self.window.is_open() {
@@ -92,10 +91,9 @@ impl Rows {
         let count = i64::try_from(rows).unwrap_or(i64::MAX);
         let numbers = Int64Array::from_iter_values(self.next..self.next.saturating_add(count));
         self.next = self.next.saturating_add(count);
-        let unix: PrimitiveArray<Int64Type> = match self.utc {
-            Some(0) => times.clone(),
-            Some(offset) => times.unary_opt(|time| time.checked_add(offset)),
-            None => Int64Array::new_null(rows),
+        let unix = match &self.base {
+            base @ TimeBase::Utc(_) => base.place_all(times),
+            _ => Int64Array::new_null(rows),
         };
         let mut columns = Columns::new(self.blobs);
         let [log, topic, instance, seq, t_ns, time] = COLUMNS;
@@ -105,7 +103,7 @@ impl Rows {
         columns.push(seq, Arc::new(numbers));
         columns.push(t_ns, Arc::new(times.clone()));
         columns.push(time, Arc::new(micros(&unix)));
-        // The tables of a lake are divided by it.
+        // Lakes add a column `month`, by which their tables are partitioned.
         columns.reserve("month");
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()).skip(1) {
             columns.convert(field.name(), column)?;
@@ -118,7 +116,7 @@ impl Rows {
     }
 }
 
-/// Returns how many rows of a topic are in the blocks before an offset.
+/// Returns the number of rows of a topic in the blocks that start before an offset.
 fn rows_before(log: &dyn LogReader, topic: TopicId, offset: u64) -> Result<i64, ArrowError> {
     if offset == 0 {
         return Ok(0);

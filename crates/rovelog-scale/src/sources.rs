@@ -1,8 +1,9 @@
-//! Sources: from files, folders, patterns and addresses to logs.
+//! Finds the logs in files, folders, patterns and URLs.
 //!
-//! Files are found and opened here and nowhere else; those at an address by `buckets.rs`.
+//! This is the only module that finds and opens files. `buckets.rs` does the same for URLs.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -14,28 +15,28 @@ use crate::log_file::{is_further_part, is_log};
 use crate::{ScaleError, buckets};
 
 impl LogFile {
-    /// Returns the log at a path.
+    /// Returns the log at a path, which may lead into an archive.
     ///
     /// # Errors
     /// Returns an error if there is no such file.
     pub fn at(path: &Path) -> std::io::Result<Self> {
-        fs::metadata(path).map(|metadata| Self::of(path, &metadata))
+        rovelog::metadata(path).map(|metadata| Self::of(path, &metadata))
     }
 
     fn of(path: &Path, metadata: &Metadata) -> Self {
-        // A file system without times, and times before 1970, are 0.
+        // The time is 0 if the file system has no times, or if the time is before 1970.
         let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let changed_us = changed.and_then(|time| i64::try_from(time.as_micros()).ok()).unwrap_or(0);
         Self { uri: path.to_string_lossy().into_owned(), size: metadata.len(), changed_us }
     }
 
-    /// Returns an error if the file is not the one that was found.
+    /// Checks that the file is still the one that was found.
     ///
     /// # Errors
-    /// Returns an error if the size or the time of change differs, or the file is gone.
+    /// Returns an error if its size or its time of change differs, or if it is gone.
     pub fn verify(&self) -> Result<(), ScaleError> {
         let now = if is_address(&self.uri) {
-            buckets::now(&self.uri)?
+            buckets::current(&self.uri)?
         } else {
             Self::at(Path::new(&self.uri))
                 .map_err(|error| ScaleError::log(&self.uri)(rovelog::Error::io("rovelog", error)))?
@@ -43,19 +44,18 @@ impl LogFile {
         if now == *self { Ok(()) } else { Err(ScaleError::Changed { uri: self.uri.clone() }) }
     }
 
-    /// Returns the bytes of the file.
+    /// Returns a reader of the file's bytes.
     ///
     /// # Errors
     /// Returns an error if the file cannot be opened, or fetched.
-    pub fn bytes(&self) -> Result<File, ScaleError> {
+    pub fn bytes(&self) -> Result<Box<dyn Read>, ScaleError> {
         if is_address(&self.uri) {
-            return buckets::bytes(self);
+            return Ok(Box::new(buckets::bytes(self)?));
         }
-        File::open(&self.uri)
-            .map_err(|error| ScaleError::log(&self.uri)(rovelog::Error::io("rovelog", error)))
+        rovelog::source(&self.uri).map_err(ScaleError::log(&self.uri))
     }
 
-    /// Opens the log; one at an address is fetched.
+    /// Opens the log. A log at a URL is fetched.
     ///
     /// # Errors
     /// Returns an error if the file has changed since it was found, or cannot be read as a log.
@@ -64,16 +64,23 @@ impl LogFile {
         if is_address(&self.uri) {
             return buckets::open(self);
         }
-        // One that is shortened while it is read has zeros there; `verify` then finds the change.
-        let opened = rovelog::open_watched(&self.uri, None, &ReadOptions::default());
+        // If the file is shortened while it is read, the missing bytes are zeros, and `verify`
+        // finds the change. `read_all` is set because rows are numbered and counted for the table
+        // of logs, so the log must not be opened by an index that its records may contradict.
+        let mut options = ReadOptions::default();
+        options.read_all = true;
+        let opened = rovelog::open_watched(&self.uri, None, &options);
         opened.map(|(log, _)| log).map_err(ScaleError::log(&self.uri))
     }
 }
 
-/// Returns the logs of files, folders (all logs in them and below, by their extensions) and
-/// patterns (`flights/**/*.ulg`), sorted by path, each once.
+/// Returns the logs of files, folders and patterns, sorted by path, each once.
 ///
-/// Addresses are files, folders of buckets (`s3://bucket/flights/`) and patterns.
+/// - A folder stands for all logs in it and in folders below, recognized by their extensions.
+/// - A pattern such as `flights/**/*.ulg` stands for the files that match.
+/// - URLs can also be files, folders of a bucket (`s3://bucket/flights/`) and patterns.
+///
+/// An archive with several logs is like a folder of them: `logs.zip/a.ulg`.
 ///
 /// Further files of an RLD recording (`_p1.rld`) are read with its first one and are not listed.
 ///
@@ -92,14 +99,14 @@ pub fn find<S: AsRef<str>>(sources: &[S]) -> Result<Vec<LogFile>, ScaleError> {
             }
         } else if path.is_dir() {
             let below = Path::new(&Pattern::escape(source)).join("**").join("*");
-            matching(&below.to_string_lossy(), is_log, &mut found)?;
+            add_matching(&below.to_string_lossy(), is_log, &mut found)?;
             if found.len() == before {
                 return Err(ScaleError::Source(format!("{source}: no log in this folder")));
             }
         } else if let Ok(log) = LogFile::at(path) {
-            found.push(log);
+            push(log, &mut found);
         } else {
-            matching(source, |path| !is_further_part(path), &mut found)?;
+            add_matching(source, |path| !is_further_part(path), &mut found)?;
             if found.len() == before {
                 return Err(ScaleError::Source(format!("{source}: no such file, folder or pattern")));
             }
@@ -110,7 +117,19 @@ pub fn find<S: AsRef<str>>(sources: &[S]) -> Result<Vec<LogFile>, ScaleError> {
     Ok(found)
 }
 
-fn matching(
+/// Adds a file, or the logs in it: an archive with several logs is like a folder.
+fn push(log: LogFile, found: &mut Vec<LogFile>) {
+    // What is wrong with an archive is said where it is opened.
+    let inside = rovelog::logs_in_archive(&log.uri).unwrap_or_default();
+    found.extend(
+        inside.iter().map(|path| LogFile { uri: path.to_string_lossy().into_owned(), ..log.clone() }),
+    );
+    if inside.is_empty() {
+        found.push(log);
+    }
+}
+
+fn add_matching(
     pattern: &str,
     wanted: impl Fn(&Path) -> bool,
     found: &mut Vec<LogFile>,
@@ -124,7 +143,7 @@ fn matching(
         }
         let metadata = fs::metadata(&path).map_err(|error| refused(&error))?;
         if metadata.is_file() {
-            found.push(LogFile::of(&path, &metadata));
+            push(LogFile::of(&path, &metadata), found);
         }
     }
     Ok(())

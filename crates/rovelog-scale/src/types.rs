@@ -1,8 +1,8 @@
-//! Types that every engine reads: from the columns of a reader to those of a table.
+//! Converts the columns of readers to types that every engine supports.
 //!
 //! Spark, Delta and most SQL engines have no unsigned integers, no nanoseconds, no arrays of fixed
-//! length and no dictionaries. So integers are signed and wide enough, a time becomes microseconds
-//! in UTC and a second column `<name>_ns` with all digits, and arrays are lists.
+//! length and no dictionaries. So integers become signed and wide enough, and arrays become lists.
+//! A time becomes a column of microseconds in UTC and a column `<name>_ns` with all digits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use arrow_select::take::take;
 /// A column with its name.
 pub(crate) type Column = (FieldRef, ArrayRef);
 
-/// Columns of a table, with names of which no two differ in their case only.
+/// The columns of a table. No two of their names differ only in case.
 #[derive(Default)]
 pub(crate) struct Columns {
     pub(crate) all: Vec<Column>,
     names: HashSet<String>,
     blobs: bool,
-    /// Values that no column can hold, which became null.
+    /// Number of values that became null, because no column type can represent them.
     pub(crate) lost: u64,
 }
 
@@ -35,12 +35,12 @@ impl Columns {
         Self { blobs, ..Self::default() }
     }
 
-    /// Keeps a name free.
+    /// Reserves a name, so that no column gets it.
     pub(crate) fn reserve(&mut self, name: &str) {
         self.names.insert(name.to_lowercase());
     }
 
-    /// Adds a column as it is.
+    /// Adds a column without converting it.
     pub(crate) fn push(&mut self, name: &str, array: ArrayRef) {
         let mut name = name.to_owned();
         while !self.names.insert(name.to_lowercase()) {
@@ -50,7 +50,7 @@ impl Columns {
         self.all.push((Arc::new(field), array));
     }
 
-    /// Adds a column of a reader: none, one, or two for a time.
+    /// Converts a column of a reader and adds the result: no column, one, or two for a time.
     pub(crate) fn convert(&mut self, name: &str, array: &ArrayRef) -> Result<(), ArrowError> {
         match array.data_type() {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => {
@@ -65,7 +65,7 @@ impl Columns {
                     inside.convert(field.name(), column)?;
                 }
                 self.lost += inside.lost;
-                // No engine stores a struct without fields.
+                // No engine can store a struct without fields.
                 if !inside.all.is_empty() {
                     let (fields, columns): (Vec<_>, Vec<_>) = inside.all.into_iter().unzip();
                     let values = StructArray::try_new(fields.into(), columns, values.nulls().cloned())?;
@@ -101,7 +101,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Adds a list whose elements are converted. Of times, a list has the nanoseconds only.
+    /// Adds a list whose elements are converted. A list of times only has the nanoseconds.
     fn list(
         &mut self,
         name: &str,
@@ -119,7 +119,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Converts a column without parts.
+    /// Converts a column of a type that has no fields or elements.
     fn plain(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         Ok(match array.data_type() {
             DataType::Duration(TimeUnit::Nanosecond) => {
@@ -156,13 +156,13 @@ fn too_long(name: &str) -> ArrowError {
     ArrowError::InvalidArgumentError(format!("column {name}: more than 2^31 elements in one batch"))
 }
 
-/// Returns times in microseconds, rounded down, in UTC.
+/// Converts nanoseconds to UTC times in microseconds, rounded down.
 pub(crate) fn micros(nanos: &PrimitiveArray<Int64Type>) -> PrimitiveArray<TimestampMicrosecondType> {
     let micros: PrimitiveArray<TimestampMicrosecondType> = nanos.unary(|nanos| nanos.div_euclid(1000));
     micros.with_timezone("UTC")
 }
 
-/// Returns the fields of converted columns.
+/// Returns the fields of the columns.
 pub(crate) fn fields(columns: &[Column]) -> Fields {
     columns.iter().map(|(field, _)| Arc::clone(field)).collect()
 }
@@ -174,12 +174,12 @@ mod tests {
 
     use super::*;
 
-    fn shown(columns: &Columns) -> Vec<String> {
+    fn described(columns: &Columns) -> Vec<String> {
         columns.all.iter().map(|(field, _)| format!("{} {}", field.name(), field.data_type())).collect()
     }
 
     #[test]
-    fn every_type_has_one_that_engines_read() {
+    fn every_type_becomes_one_that_engines_support() {
         let mut columns = Columns::new(false);
         let mut list = FixedSizeListBuilder::new(UInt8Builder::new(), 2);
         list.values().append_slice(&[1, 255]);
@@ -201,7 +201,7 @@ mod tests {
             columns.convert(name, array).unwrap();
         }
         assert_eq!(
-            shown(&columns),
+            described(&columns),
             [
                 "big Int64",
                 "BIG_ Int32",
@@ -215,6 +215,6 @@ mod tests {
         assert_eq!(columns.all[3].1.as_primitive::<TimestampMicrosecondType>().value(0), -1, "rounded down");
         let mut with_bytes = Columns::new(true);
         with_bytes.convert("bytes", &pieces[5].1).unwrap();
-        assert_eq!(shown(&with_bytes), ["bytes Binary"]);
+        assert_eq!(described(&with_bytes), ["bytes Binary"]);
     }
 }

@@ -1,22 +1,25 @@
-//! Columns of many logs as one table: the types that hold all values as they are.
+//! The columns of many logs as one table, in types that can represent all values.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{
-    Array as _, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+    Array as _, ArrayRef, Int8Array, ListArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::ScaleError;
 
-/// Returns the columns of both schemas, each in the narrowest type that holds the values of both.
-/// Integers and floats become wider; structs have the fields of both.
+/// Returns the columns of both schemas, each in a type that can represent the values of both.
+///
+/// Integers and floats get the narrowest type that represents both exactly. A 64-bit integer and a
+/// float get `Float64`, which rounds integers above 2^53. A truth value and a number get the type of
+/// the number. Structs get the fields of both.
 ///
 /// # Errors
-/// Returns an error with the name of a column that no type holds: of text and numbers, or of 64-bit
-/// integers and floats.
+/// Returns an error with the name of a column if no type can represent both, such as text and
+/// numbers.
 pub(crate) fn union(a: &Schema, b: &Schema) -> Result<Schema, String> {
     Ok(Schema::new(fields(a.fields(), b.fields(), "")?))
 }
@@ -37,8 +40,8 @@ fn fields(a: &[FieldRef], b: &[FieldRef], within: &str) -> Result<Vec<FieldRef>,
     Ok(all)
 }
 
-fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
-    use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
+pub(crate) fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
+    use DataType::{Boolean, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
     let order =
         |data_type: &DataType| [Int8, Int16, Int32, Int64].iter().position(|known| known == data_type);
     Ok(match (a, b) {
@@ -49,10 +52,14 @@ fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
         }
         (Struct(a), Struct(b)) => Struct(fields(a, b, &format!("{path}."))?.into()),
         (Int8 | Int16, Float32) | (Float32, Int8 | Int16) => Float32,
-        (Int8 | Int16 | Int32 | Float32, Float64)
-        | (Float64, Int8 | Int16 | Int32 | Float32)
-        | (Int32, Float32)
-        | (Float32, Int32) => Float64,
+        // A truth value is 0 or 1.
+        (Boolean, number @ (Int8 | Int16 | Int32 | Int64 | Float32 | Float64))
+        | (number @ (Int8 | Int16 | Int32 | Int64 | Float32 | Float64), Boolean) => number.clone(),
+        // Integers above 2^53 are rounded, because no type can represent all of them and floats.
+        (Int8 | Int16 | Int32 | Int64 | Float32, Float64)
+        | (Float64, Int8 | Int16 | Int32 | Int64 | Float32)
+        | (Int32 | Int64, Float32)
+        | (Float32, Int32 | Int64) => Float64,
         _ => match (order(a), order(b)) {
             (Some(first), Some(second)) => {
                 if first > second {
@@ -66,10 +73,10 @@ fn wider(a: &DataType, b: &DataType, path: &str) -> Result<DataType, String> {
     })
 }
 
-/// Returns a batch with the columns of a schema that contains its own; null where it has none.
+/// Converts a batch to a schema that contains its columns. Other columns of the schema are null.
 ///
 /// # Errors
-/// Returns an error if the schema lacks a column, or has it in a narrower type.
+/// Returns an error if the schema lacks a column of the batch, or has it in a narrower type.
 pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<RecordBatch, ScaleError> {
     if batch.schema_ref().fields() == schema.fields() {
         return Ok(RecordBatch::try_new_with_options(
@@ -102,9 +109,9 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef, uri: &str) -> Result<
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-/// Returns values in a type that [`wider`] found; `None` for any other.
+/// Converts values to a type that [`wider`] returns; `None` for other types.
 fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
-    use DataType::{Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
+    use DataType::{Boolean, Float32, Float64, Int8, Int16, Int32, Int64, List, Struct};
     macro_rules! cast {
         ($from:ty => $to:ty as $rust:ty) => {
             Arc::new(array.as_primitive::<$from>().unary::<_, $to>(<$rust>::from)) as ArrayRef
@@ -112,6 +119,11 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     }
     Some(match (array.data_type(), to) {
         (from, to) if from == to => Arc::clone(array),
+        (Boolean, Int8) => {
+            let values = array.as_boolean().iter().map(|value| value.map(i8::from));
+            Arc::new(values.collect::<Int8Array>())
+        }
+        (Boolean, Int16 | Int32 | Int64 | Float32 | Float64) => widened(&widened(array, &Int8)?, to)?,
         (Int8, Int16) => cast!(Int8Type => Int16Type as i16),
         (Int8, Int32) => cast!(Int8Type => Int32Type as i32),
         (Int8, Int64) => cast!(Int8Type => Int64Type as i64),
@@ -123,6 +135,11 @@ fn widened(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
         (Int8, Float64) => cast!(Int8Type => Float64Type as f64),
         (Int16, Float64) => cast!(Int16Type => Float64Type as f64),
         (Int32, Float64) => cast!(Int32Type => Float64Type as f64),
+        (Int64, Float64) => {
+            #[expect(clippy::cast_precision_loss, reason = "the rule rounds integers above 2^53")]
+            let values = array.as_primitive::<Int64Type>().unary::<_, Float64Type>(|value| value as f64);
+            Arc::new(values)
+        }
         (Float32, Float64) => cast!(Float32Type => Float64Type as f64),
         (List(_), List(element)) => {
             let list = array.as_list::<i32>();
@@ -175,12 +192,24 @@ mod tests {
     }
 
     #[test]
-    fn what_no_type_holds_is_named() {
+    fn errors_name_the_column_that_no_type_can_represent() {
         let a = schema(&[("x", DataType::Int64)]);
-        let clash = union(&a, &schema(&[("x", DataType::Float64)])).unwrap_err();
-        assert_eq!(clash, "column x is Int64 in one log and Float64 in another");
+        let clash = union(&a, &schema(&[("x", DataType::Utf8)])).unwrap_err();
+        assert_eq!(clash, "column x is Int64 in one log and Utf8 in another");
         let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
-        let fitted = fit(&batch, &Arc::new(schema(&[("x", DataType::Float64)])), "a.ulg");
-        assert!(fitted.unwrap_err().to_string().contains("the schema has Float64"));
+        let fitted = fit(&batch, &Arc::new(schema(&[("x", DataType::Utf8)])), "a.ulg");
+        assert!(fitted.unwrap_err().to_string().contains("the schema has Utf8"));
+    }
+
+    #[test]
+    fn integers_of_64_bits_and_floats_become_doubles() {
+        let a = schema(&[("x", DataType::Int64)]);
+        for float in [DataType::Float32, DataType::Float64] {
+            let both = union(&a, &schema(&[("x", float)])).unwrap();
+            assert_eq!(both, schema(&[("x", DataType::Float64)]));
+        }
+        let batch = RecordBatch::try_new(Arc::new(a), vec![Arc::new(Int64Array::from(vec![-7]))]).unwrap();
+        let fitted = fit(&batch, &Arc::new(schema(&[("x", DataType::Float64)])), "a.ulg").unwrap();
+        assert_eq!(fitted.column(0).as_primitive::<Float64Type>().value(0).to_bits(), (-7_f64).to_bits());
     }
 }

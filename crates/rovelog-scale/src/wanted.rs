@@ -1,51 +1,54 @@
-//! What is read of logs: topics, times, fields.
+//! Selections over many logs: topics, times and fields.
 
 use rovelog::core::topic::instance;
 use rovelog::{LogReader, Select, Topic};
 use rovelog_export::TimeBase;
 use serde::{Deserialize, Serialize};
 
-/// A selection over many logs. The default is everything but raw bytes.
+/// A selection over many logs. The default selects everything but fields of raw bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wanted {
-    /// Paths of the logs; `None` for all.
+    /// Paths of the logs; `None` selects all.
     #[serde(skip_serializing)]
     pub logs: Option<Vec<String>>,
-    /// Topics: `vehicle_attitude` for all instances, `vehicle_attitude/1` for one; `None` for all.
+    /// Names of topics; `None` selects all. `vehicle_attitude` selects all instances,
+    /// `vehicle_attitude/1` selects one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topics: Option<Vec<String>>,
-    /// Fields: `q`, `pos.x`; `None` for all.
+    /// Names of fields, for example `q` or `pos.x`; `None` selects all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<String>>,
-    /// First time on the log's clock, nanoseconds.
+    /// Start of the window on the clock of the log, in nanoseconds, inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_ns: Option<i64>,
-    /// First time on the log's clock that is left out again, nanoseconds.
+    /// End of the window on the clock of the log, in nanoseconds, exclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<i64>,
-    /// First time in UTC, microseconds since 1970. Rows without UTC are left out.
+    /// Start of the window in UTC, in microseconds since 1970, inclusive. Rows without UTC are not
+    /// selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_us: Option<i64>,
-    /// First time in UTC that is left out again, microseconds since 1970. Rows without UTC are left
-    /// out.
+    /// End of the window in UTC, in microseconds since 1970, exclusive. Rows without UTC are not
+    /// selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_us: Option<i64>,
-    /// Also fields of raw bytes.
+    /// True to select fields of raw bytes, too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blobs: bool,
 }
 
-/// Splits the name of a topic: `battery_status/1` is the instance 1 of `battery_status`. A second
-/// series of it, `battery_status/1#2`, is instance 1 of `battery_status#2`.
-pub(crate) fn named(topic: &str) -> (String, Option<i32>) {
+/// Splits the name of a topic into the name without the instance and the instance.
+/// `battery_status/1` is instance 1 of `battery_status`. `battery_status/1#2`, a second series of
+/// it, is instance 1 of `battery_status#2`.
+pub(crate) fn split_instance(topic: &str) -> (String, Option<i32>) {
     match instance(topic) {
         Some((name, number, mark)) => (format!("{name}{mark}"), Some(number.into())),
         None => (topic.to_owned(), None),
     }
 }
 
-/// Times on the clock of one log, nanoseconds: inclusive start, exclusive end.
+/// A time window on the clock of a log, in nanoseconds. The start is inclusive, the end exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     start: i128,
@@ -53,17 +56,17 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns whether every time is inside.
+    /// Returns whether the window contains all times.
     pub(crate) fn is_open(self) -> bool {
         self.start <= i128::from(i64::MIN) && self.end > i128::from(i64::MAX)
     }
 
-    /// Returns whether a time is inside.
+    /// Returns whether the window contains a time.
     pub(crate) fn keeps(self, nanos: i64) -> bool {
         (self.start..self.end).contains(&i128::from(nanos))
     }
 
-    /// Returns whether a time between these may be inside.
+    /// Returns whether the window overlaps the times from `first` to `last`.
     fn keeps_span(self, first: i64, last: i64) -> bool {
         i128::from(last) >= self.start && i128::from(first) < self.end
     }
@@ -75,28 +78,29 @@ impl Wanted {
         self.logs.as_ref().is_none_or(|logs| logs.iter().any(|log| log == uri))
     }
 
-    /// Returns whether a topic is selected: by its name, or its name without the instance.
+    /// Returns whether a topic is selected by its name, or by its name without the instance.
     pub(crate) fn keeps_topic(&self, topic: &Topic) -> bool {
-        let means = |name: &String| topic.answers_to(name) || named(&topic.name).0 == *name;
+        let means = |name: &String| topic.answers_to(name) || split_instance(&topic.name).0 == *name;
         self.topics.as_ref().is_none_or(|names| names.iter().any(means))
     }
 
-    /// Returns the selected times on the clock of a log; `None` if no row can be inside.
+    /// Returns the time window on the clock of a log; `None` if it cannot contain any row.
     pub(crate) fn window(&self, log: &dyn LogReader) -> Option<Window> {
         let wide = |time: Option<i64>, open: i128| time.map_or(open, i128::from);
         let mut window = Window { start: wide(self.start_ns, i128::MIN), end: wide(self.end_ns, i128::MAX) };
         if self.start_us.is_some() || self.end_us.is_some() {
-            let TimeBase::Utc(offset) = TimeBase::of(log) else { return None };
-            // `time` is the time in nanoseconds, rounded down to microseconds.
-            let own = |micros: Option<i64>| micros.map(|us| i128::from(us) * 1000 - i128::from(offset));
-            window.start = own(self.start_us).map_or(window.start, |start| start.max(window.start));
-            window.end = own(self.end_us).map_or(window.end, |end| end.min(window.end));
+            let TimeBase::Utc(utc) = TimeBase::of(log) else { return None };
+            // The column `time` has the time rounded down to microseconds.
+            let nanos = |us: i64| us.saturating_mul(1000);
+            let start = self.start_us.and_then(|us| utc.first_log_time(nanos(us)));
+            let end = self.end_us.and_then(|us| utc.last_log_time(nanos(us)));
+            window.start = start.map_or(window.start, |start| window.start.max(start.into()));
+            window.end = end.map_or(window.end, |end| window.end.min(end.into()));
         }
         Some(window)
     }
 
-    /// Returns whether a topic may have rows inside a window, as far as that is known without
-    /// reading it.
+    /// Returns whether a topic may have rows inside a window, as far as its summary shows.
     pub(crate) fn may_have_rows(topic: &Topic, window: Window) -> bool {
         let in_order = topic.in_order && topic.timed == topic.count;
         match topic.first.zip(topic.last).filter(|_| in_order) {
@@ -105,8 +109,8 @@ impl Wanted {
         }
     }
 
-    /// Returns the selection of a reader: fields and blocks. Times are compared later, because rows
-    /// are numbered before.
+    /// Returns the selection for a reader, which has fields and blocks. The time window is applied
+    /// later, after all rows were numbered.
     pub(crate) fn select(&self, blocks: Option<&std::ops::Range<u64>>) -> Select {
         let mut select = Select::all();
         if let Some(fields) = &self.fields {
@@ -119,12 +123,12 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::split_instance;
 
     #[test]
-    fn a_topic_is_a_name_and_an_instance() {
-        assert_eq!(named("imu/10"), ("imu".to_owned(), Some(10)));
-        assert_eq!(named("imu/0#2"), ("imu#2".to_owned(), Some(0)));
-        assert_eq!(named("/camera/image"), ("/camera/image".to_owned(), None));
+    fn topic_names_are_split_into_name_and_instance() {
+        assert_eq!(split_instance("imu/10"), ("imu".to_owned(), Some(10)));
+        assert_eq!(split_instance("imu/0#2"), ("imu#2".to_owned(), Some(0)));
+        assert_eq!(split_instance("/camera/image"), ("/camera/image".to_owned(), None));
     }
 }

@@ -1,5 +1,5 @@
-//! The law of splits: together they are the whole log, each record once, whatever the size of the
-//! splits, and whatever is damaged.
+//! Checks that the splits of a log contain each of its records exactly once, for splits of any size
+//! and for any damage.
 
 use std::cell::Cell;
 use std::fs;
@@ -18,21 +18,21 @@ use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL};
 
 /// Returns all rows of a split.
 fn rows(split: &Split, columns: &SchemaRef) -> RecordBatch {
-    // A worker has nothing but the JSON.
+    // A worker only has the JSON of the split.
     let split = Split::from_json(&split.to_json()).expect("it was written as JSON");
     let batches = read(split, Arc::clone(columns)).map(|batch| batch.expect("a log that opens can be read"));
     concat_batches(columns, &batches.collect::<Vec<_>>()).expect("one schema")
 }
 
-/// Compares the splits of a log with the whole of it, for every `step`-th topic. Returns the number
-/// of splits that had rows, and the number of rows.
+/// Compares the splits of a log with the whole log, for every `step`-th topic. Returns the number
+/// of splits that have rows, and the number of rows.
 fn check(path: &Path, target: u64, step: usize) -> (usize, usize) {
     let logs = find(&[path.to_string_lossy()]).expect("the file is there");
     let Ok(log) = rovelog::open_with(path, &ReadOptions::default()) else { return (0, 0) };
     let (mut filled, mut all) = (0, 0);
     let topics = log.topics().iter().filter(|topic| topic.count > 0 && topic.schema.is_some());
     for topic in topics.step_by(step) {
-        // `t` means all instances, so that a topic `t/1` alone is named in full.
+        // `t` selects all instances, so a single topic `t/1` is selected by its full name.
         let wanted = Wanted { topics: Some(vec![topic.name.clone()]), ..Wanted::default() };
         let Ok(columns) = schema(&logs, &wanted) else { continue };
         let whole = Part { log: logs[0].clone(), blocks: None };
@@ -48,7 +48,7 @@ fn check(path: &Path, target: u64, step: usize) -> (usize, usize) {
     (filled, all)
 }
 
-/// Every log of the corpus and every real log, small parts.
+/// Checks every log of the corpus and every real log with small splits.
 fn check_all(logs: Logs) {
     let mut rows = 0;
     for log in logs.all() {
@@ -61,27 +61,27 @@ fn check_all(logs: Logs) {
 }
 
 #[test]
-fn of_every_ulog() {
+fn every_ulog() {
     check_all(ULOG);
 }
 
 #[test]
-fn of_every_rld() {
+fn every_rld() {
     check_all(RLD);
 }
 
 #[test]
-fn of_every_bag() {
+fn every_bag() {
     check_all(ROSBAG);
 }
 
 #[test]
-fn of_every_vel() {
+fn every_vel() {
     check_all(VEL);
 }
 
-/// Makes a log of at least `size` bytes: what is before the first record once, the rest again and
-/// again. Then bytes of it are changed, and its end is cut.
+/// Creates a log of at least `size` bytes by repeating the records of `log`. Then changes bytes of
+/// it and cuts its end.
 fn large(log: &Log, size: usize, damage: &[(u32, u8)]) -> Vec<u8> {
     let reader = rovelog::from_bytes(log.bytes.clone(), &ReadOptions::default()).expect("it opens");
     let records = reader.records(&Select::all()).filter_map(Result::ok);
@@ -100,8 +100,8 @@ fn large(log: &Log, size: usize, damage: &[(u32, u8)]) -> Vec<u8> {
     bytes
 }
 
-/// Logs damaged at random, divided at random. Logs of formats whose blocks are large are made
-/// large.
+/// Checks logs that are damaged at random, with splits of random sizes. If the blocks of a format
+/// are large, its logs are made large.
 fn check_damaged(logs: Logs, size: usize, targets: Range<u64>) {
     let usable = |log: &Log| {
         let open = rovelog::from_bytes(log.bytes.clone(), &ReadOptions::default());
@@ -129,26 +129,26 @@ fn check_damaged(logs: Logs, size: usize, targets: Range<u64>) {
 }
 
 #[test]
-fn of_damaged_ulogs_of_many_blocks() {
+fn damaged_ulogs_of_many_blocks() {
     check_damaged(ULOG, 13 << 20, 900_000..6_000_000);
 }
 
 #[test]
-fn of_damaged_rlds() {
+fn damaged_rlds() {
     check_damaged(RLD, 0, 400..3000);
 }
 
 #[test]
-fn of_damaged_bags_of_many_blocks() {
+fn damaged_bags_of_many_blocks() {
     check_damaged(ROSBAG, 13 << 20, 900_000..6_000_000);
 }
 
 #[test]
-fn of_damaged_vels() {
+fn damaged_vels() {
     check_damaged(VEL, 0, 400..3000);
 }
 
-/// A log that another program changes is not read as if it were the one that was planned.
+/// If another program changes a log after it was planned, reading it is an error.
 #[test]
 fn a_changed_log_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");

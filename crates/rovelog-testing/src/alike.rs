@@ -1,18 +1,19 @@
-//! Checks that are the same for every format.
+//! Checks shared by all formats.
 
 use rovelog_core::{LogReader, Payload, Record, Select, Timestamp, TopicId};
 use serde_json::Value as Json;
 
 use crate::{Log, Logs, differences};
 
-/// Compares every case of the corpus with its expected result. `read` returns the picture of a log,
-/// or the error with which it is refused; it may remove parts of the expected result that it
-/// compares itself.
+/// Compares every corpus case with its expected result.
+///
+/// `read` returns the picture of a log, or the error that opening it returns. It may remove parts
+/// of the expected result that it has checked itself.
 pub fn check_corpus(logs: &Logs, read: impl Fn(&Log, &mut Json) -> rovelog_core::Result<Json>) {
     check_cases(logs, logs.corpus(), read);
 }
 
-/// Compares some cases of the corpus with their expected results.
+/// Compares selected corpus cases with their expected results.
 pub fn check_cases(
     logs: &Logs,
     cases: Vec<Log>,
@@ -36,13 +37,14 @@ pub fn check_cases(
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The parts of a record that are compared: its offset, number, topic, bytes and time.
+/// The compared properties of a record: offset, number, topic, bytes and time.
 type Key<'a> = (u64, u64, TopicId, Payload<'a>, Option<Timestamp>);
 
-/// Compares the order of `log`'s records with a plain sort of `records`: to bound its memory, the
-/// reader collects positions in rounds. `records` are all records with the times they are ordered
-/// by, `i64::MIN` for those without one. Does the same for windows, with and without the last
-/// record of each topic before the start.
+/// Compares the order of `log`'s records with a plain sort of `records`. The reader collects
+/// positions in several rounds to bound its memory, so its order needs an independent check.
+///
+/// `records` are all records with their sort times, `i64::MIN` if they have none. Time windows are
+/// also checked, with and without the last record of each topic before the window.
 pub fn check_order<'a>(name: &str, log: &'a dyn LogReader, records: impl Iterator<Item = (i64, Record<'a>)>) {
     let key = |record: Record<'a>| (record.offset, record.seq, record.topic.id, record.payload, record.time);
     let mut want: Vec<_> = records.map(|(time, record)| (time, key(record))).collect();

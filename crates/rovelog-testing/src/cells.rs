@@ -1,4 +1,4 @@
-//! Arrow columns as the values of records.
+//! Converts Arrow columns to record values.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -9,8 +9,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use rovelog_core::Value;
 
-/// Returns the value of a column at a row in the form of a record's value; times and durations as
-/// nanoseconds.
+/// Converts the cell of `column` at `row` to a [`Value`]. Times and durations become nanoseconds.
 pub fn value_at(column: &dyn Array, row: usize) -> Value {
     macro_rules! number {
         ($ty:ty) => {
@@ -45,7 +44,7 @@ pub fn value_at(column: &dyn Array, row: usize) -> Value {
     }
 }
 
-/// Splits rows of a batch into their times (the first column) and the other columns as a record.
+/// Converts the rows of a batch to pairs of time (first column) and record (the other columns).
 pub fn timed_rows(batch: &RecordBatch) -> Vec<(Option<i64>, Value)> {
     let times = batch.column(0).as_primitive::<Int64Type>();
     let schema = batch.schema();

@@ -1,9 +1,9 @@
-//! Damage that is the same on every machine.
+//! Reproducible damage.
 
 use rovelog_core::Bytes;
 
-/// Changes the byte at each of `places` in three ways. Yields the place, the flipped bits, and the
-/// changed bytes.
+/// For each offset in `places`, yields three damaged copies of `bytes`. Each item has the offset,
+/// the XOR mask of the changed byte, and the whole damaged buffer.
 pub fn flips(
     bytes: &Bytes,
     places: impl IntoIterator<Item = usize>,
@@ -16,12 +16,38 @@ pub fn flips(
     })
 }
 
+/// Returns a V2.0 bag with a flipped byte in the middle of a chunk, which has this number, from 0.
+///
+/// # Panics
+/// Panics if the bag has no such chunk.
+#[must_use]
+pub fn with_damaged_chunk(bag: &[u8], number: usize) -> Vec<u8> {
+    let u32_at = |at: usize| {
+        let bytes = bag[at..at + 4].try_into().expect("four bytes");
+        usize::try_from(u32::from_le_bytes(bytes)).expect("a small record")
+    };
+    let line = bag.iter().position(|byte| *byte == b'\n').expect("a version line");
+    let (mut at, mut chunks) = (line + 1, Vec::new());
+    while at < bag.len() {
+        let data_at = at + 8 + u32_at(at);
+        let end = data_at + u32_at(data_at - 4);
+        if bag[at..data_at].windows(4).any(|bytes| bytes == b"op=\x05") {
+            chunks.push(data_at..end);
+        }
+        at = end;
+    }
+    let chunk = &chunks[number];
+    let mut bag = bag.to_vec();
+    bag[chunk.start.midpoint(chunk.end)] ^= 0xff;
+    bag
+}
+
 /// A small pseudorandom number generator.
 #[derive(Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// Returns a number below `end`; 0 if there is none.
+    /// Returns a number below `end`, or 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % end.max(1)

@@ -1,14 +1,14 @@
-//! Runs the programs in a crate's folder `examples`, which cargo builds with the crate's tests.
+//! Runs a crate's example programs, which cargo builds with the crate's tests.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::root;
 
-/// A program, its arguments, and a line that it prints. Paths are relative to the top folder.
+/// An example: its name, arguments relative to the top folder, and a line that it must print.
 pub type Example<'a> = (&'a str, &'a [&'a str], &'a str);
 
-/// Runs `examples`, which must be all examples of the crate in `folder`.
+/// Runs `examples`, and checks that they are all examples in `folder`.
 pub fn run_examples(folder: &str, examples: &[Example<'_>]) {
     let entries = std::fs::read_dir(Path::new(folder).join("examples")).expect("the crate has examples");
     let mut found: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
@@ -27,7 +27,7 @@ pub fn run_examples(folder: &str, examples: &[Example<'_>]) {
 }
 
 fn run(name: &str, args: &[&str]) -> String {
-    // The test is in target/PROFILE/deps, the program in target/PROFILE/examples.
+    // The test binary is in target/PROFILE/deps, the examples are in target/PROFILE/examples.
     let test = std::env::current_exe().expect("a test is a program");
     let profile = test.ancestors().nth(2).expect("target/PROFILE");
     let program = profile.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION);

@@ -18,7 +18,7 @@ mod sums;
 
 pub use alike::{check_cases, check_corpus, check_order};
 pub use cells::{timed_rows, value_at};
-pub use damage::{Random, flips};
+pub use damage::{Random, flips, with_damaged_chunk};
 pub use examples::{Example, run_examples};
 pub use logs::{
     Log, Logs, RLD, ROSBAG, ULOG, VEL, corpus, expected, logs_in, read_json, real, root, skipped,

@@ -1,12 +1,12 @@
-//! Slow inputs, and outputs that run full.
+//! Readers that return few bytes at a time, and writers that run out of space.
 
 use std::io::{self, Read, Write};
 
-/// Piece sizes for reading a stream that must equal the slice: byte by byte, all at once, and odd
-/// sizes between.
+/// Read sizes for tests that compare a stream with a slice: one byte at a time, irregular sizes,
+/// and everything at once.
 pub const PIECES: [&[usize]; 5] = [&[1], &[2, 3, 5, 7], &[64], &[1, 4096], &[100_000]];
 
-/// A reader that yields at most as many bytes at once as `sizes` says, in a cycle.
+/// A reader that cycles through `sizes` and returns at most that many bytes per call.
 #[derive(Debug)]
 pub struct Dribble<'a> {
     bytes: &'a [u8],
@@ -15,7 +15,7 @@ pub struct Dribble<'a> {
 }
 
 impl<'a> Dribble<'a> {
-    /// Returns a pipe that yields `bytes` in pieces of `sizes`.
+    /// Creates a reader of `bytes`.
     pub fn new(bytes: &'a [u8], sizes: impl Into<Vec<usize>>) -> Self {
         Self { bytes, sizes: sizes.into(), turn: 0 }
     }
@@ -31,7 +31,7 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// An output with space for this many bytes.
+/// A writer that fails after this many bytes.
 #[derive(Debug)]
 pub struct Full(pub usize);
 

@@ -1,9 +1,9 @@
-//! Checks of every format's table of rules.
+//! Checks for the table of rules of each format.
 
 use rovelog_core::{Rule, Severity};
 
-/// Checks that `rules` are sorted by code, that their names are distinct, and that codes tell the
-/// severity.
+/// Checks that `rules` are sorted by code, that their names are distinct, and that codes match
+/// severities.
 pub fn check_rules(rules: &[&Rule]) {
     let number = |rule: &Rule| rule.code.rsplit('-').next().map(str::to_owned);
     assert!(rules.is_sorted_by(|a, b| number(a) < number(b)), "codes ascend");

@@ -1,4 +1,4 @@
-//! A web server on this machine, that counts what it sends, and misbehaves where a test wants it.
+//! A local web server that counts what it sends, and misbehaves on request.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,35 +9,39 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How the server behaves.
+/// Behavior of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It answers ranges.
+    /// Supports range requests.
     Ranges,
-    /// It answers with whole files only.
+    /// Ignores ranges and always sends whole files.
     Whole,
-    /// After this many answers the files are others.
+    /// Serves changed files after this many responses.
     Changes(u64),
-    /// After this many answers it sends nothing.
+    /// Sends nothing more after this many responses.
     Stalls(u64),
-    /// It ends each second answer in the middle.
+    /// Closes the connection in the middle of every second response.
     Cuts,
-    /// Its first answers, this many, are 500.
+    /// Responds with status 500 to this many initial requests.
     Fails(u64),
-    /// It refuses who does not give this user and password.
+    /// Responds with status 400 and a body that repeats the path and query of the request.
+    Echoes,
+    /// Redirects every request to this address of the machine: a port, or a host with a port.
+    Redirects(&'static str),
+    /// Requires a user and password.
     Private,
 }
 
-/// What a server has sent.
+/// Traffic of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Bytes of files in its answers.
+    /// Number of file bytes sent.
     pub bytes: u64,
 }
 
-/// A running server; it ends when it is dropped.
+/// A running server. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -52,7 +56,7 @@ struct Shared {
     bytes: AtomicU64,
     answers: AtomicU64,
     ended: AtomicBool,
-    /// What was written, by name.
+    /// Uploaded files by name.
     put: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
@@ -65,11 +69,11 @@ impl Shared {
     }
 }
 
-/// `me:secret` as a header has it.
+/// The `Authorization` header of user `me` with password `secret`.
 const CREDENTIALS: &str = "Basic bWU6c2VjcmV0";
 
 impl Server {
-    /// Starts a server of the files in a folder on a free port.
+    /// Starts a server for the files in a folder, on a free port.
     pub fn start(folder: impl AsRef<Path>, way: Way) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound socket");
@@ -89,30 +93,30 @@ impl Server {
                     break;
                 }
                 let shared = Arc::clone(&shared);
-                // A client may go away at any time.
+                // Errors are ignored, because a client may disconnect at any time.
                 std::thread::spawn(move || connection.map(|connection| serve(&connection, &shared)));
             }
         });
         server
     }
 
-    /// Returns the address of a file.
+    /// Returns the URL of a file.
     pub fn url(&self, name: &str) -> String {
         format!("http://{}/{name}", self.address)
     }
 
-    /// Returns the address of a file with user and password in it.
+    /// Returns the URL of a file, with user and password.
     pub fn url_with_password(&self, name: &str) -> String {
         format!("http://me:secret@{}/{name}", self.address)
     }
 
-    /// Returns what was sent since the last call.
+    /// Returns the traffic since the last call.
     pub fn served(&self) -> Served {
         let take = |count: &AtomicU64| count.swap(0, Ordering::SeqCst);
         Served { requests: take(&self.shared.requests), bytes: take(&self.shared.bytes) }
     }
 
-    /// Returns what was written to a name.
+    /// Returns the uploaded file with this name.
     pub fn written(&self, name: &str) -> Option<Vec<u8>> {
         self.shared.put.lock().expect("no thread panics").get(name).cloned()
     }
@@ -121,12 +125,12 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::SeqCst);
-        // The listener sees that it has ended with the next connection.
+        // The listener blocks until the next connection, so connect once to stop it.
         drop(TcpStream::connect(self.address));
     }
 }
 
-/// Answers the requests of one connection.
+/// Serves the requests of a connection.
 fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut input = BufReader::new(connection);
     loop {
@@ -160,13 +164,24 @@ fn serve(connection: &TcpStream, shared: &Shared) -> std::io::Result<()> {
                 .write_all(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\nETag: \"1\"\r\n\r\n")?;
             continue;
         }
+        if shared.way == Way::Echoes {
+            let head = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {}\r\n\r\n", path.len());
+            (&mut &*connection).write_all((head + path).as_bytes())?;
+            continue;
+        }
+        if let Way::Redirects(host) = shared.way {
+            let head =
+                format!("HTTP/1.1 302 Found\r\nLocation: http://{host}{path}\r\nContent-Length: 0\r\n\r\n");
+            (&mut &*connection).write_all(head.as_bytes())?;
+            continue;
+        }
         if !answer(connection, shared, method, &name, &headers)? {
             return Ok(());
         }
     }
 }
 
-/// Answers one request; false where the connection is to end.
+/// Serves a request. Returns false if the connection must be closed.
 fn answer(
     mut out: &TcpStream,
     shared: &Shared,
@@ -225,7 +240,7 @@ fn answer(
     let is_cut = shared.way == Way::Cuts && number.is_multiple_of(2);
     let len = if is_cut { (to - from) / 2 } else { to - from };
     file.seek(SeekFrom::Start(from))?;
-    // Before: who has read the answer asks for the count.
+    // Count before sending, because a client may read the counter as soon as it has the response.
     shared.bytes.fetch_add(len, Ordering::SeqCst);
     std::io::copy(&mut file.take(len), &mut out)?;
     Ok(!is_cut)

@@ -1,4 +1,4 @@
-//! Checksums for bytes that are too many to list in expected results.
+//! Checksums for bytes that are too long to list in expected results.
 
 use std::fmt::Write as _;
 

@@ -1,16 +1,16 @@
 "use strict";
-// The plots: which signals each has, what of them is loaded, and what is shown.
-// `host` has charts, logs() (the shown log and the one over it), full() and changed().
+// The plots: their signals, the loaded data, and the shown time range. `host` provides charts,
+// logs() (the shown log and the overlaid log), full() and changed().
 const rovelogPlots = (place, host) => {
   const plots = [];
   let view = [0, 1], cursor = null, active = null, busy = false, timer = 0, marks = [];
   const ink = () => host.colours();
 
-  // A topic of ROS is a path: /imu/0 is no instance of /imu.
+  // ROS topics are paths, so /imu/0 is not instance 0 of /imu.
   const short = topic => topic.endsWith("/0") && !topic.startsWith("/") ? topic.slice(0, -2) : topic;
   const title = plot => [...new Set(plot.signals.map(([topic]) => short(topic)))].join(", ");
 
-  // Lines of one unit share its prefix; of several, each name has its unit.
+  // If all lines have one unit, they share a prefix. Otherwise each name shows its unit.
   const panelOf = (plot, found) => {
     const series = found.filter(Boolean);
     const lanes = series.length > 0 && series.every(s => s.lane);
@@ -27,16 +27,26 @@ const rovelogPlots = (place, host) => {
   const charts = () => host.charts;
 
   const width = () => Math.max(place.clientWidth - 70, 300);
-  // The shown range and as much again on both sides, in three times the columns of the screen.
+  // Loads the shown range and as much on both sides, at three times the screen width, so that short
+  // moves need no request.
   const load = async plot => {
     const [a, b] = view, span = b - a, full = host.full();
     const range = [Math.max(a - span, full[0]), Math.min(b + span, full[1])];
     const columns = width() * devicePixelRatio * (range[1] - range[0]) / span;
     const number = ++plot.loading;
     const found = [];
+    if (plot.request) plot.request.abort();
+    plot.request = new AbortController();
+    const { signal } = plot.request, outdated = () => plot.loading !== number || !plots.includes(plot);
     for (const { log, shift, name, over } of host.logs()) {
-      const parts = await rovelogServer.signals(log, plot.signals, [range[0] - shift, range[1] - shift], columns);
-      if (plot.loading !== number || !plots.includes(plot)) return;
+      let parts;
+      try {
+        parts = await rovelogServer.signals(log, plot.signals, [range[0] - shift, range[1] - shift], columns, signal);
+      } catch (error) {
+        if (outdated()) return;
+        throw error;
+      }
+      if (outdated()) return;
       parts.forEach((s, k) => {
         if (!s) return;
         if (shift) s.t = s.t.map(time => time + shift);
@@ -219,12 +229,12 @@ const rovelogPlots = (place, host) => {
     active: () => active,
     view: () => view,
     set: range => { view = range; },
-    clear: () => { while (plots.length) { const plot = plots.pop(); if (plot.u) plot.u.destroy(); plot.figure.remove(); } active = null; cursor = null; marks = []; },
+    clear: () => { while (plots.length) { const plot = plots.pop(); if (plot.request) plot.request.abort(); if (plot.u) plot.u.destroy(); plot.figure.remove(); } active = null; cursor = null; marks = []; },
     reload: () => { plots.forEach(plot => { plot.loaded = null; }); reload(true); },
     axes: () => plots.forEach(({ u }) => u && u.redraw(false, true)),
     mark: found => { marks = found; plots.forEach(({ u }) => u && u.redraw(false, false)); },
     resize: () => { plots.forEach(({ u, chart }) => u && u.setSize({ width: chart.clientWidth, height: u.height })); reload(); },
-    // For tests: what is drawn.
+    // Exposes the drawn data to tests.
     drawn: () => plots.map(({ panel }) => panel && { unit: panel.unit, lanes: panel.lanes, series: panel.series.map(({ label, t, v, count }) => ({ label, t: [...t], v, count })) }),
   };
 };

@@ -8,20 +8,20 @@
     by("problem").textContent = error ? String(error.message || error) : "";
   };
   let start = null, log = null, over = null, lines = [], linesLeftOut = 0, applied = null;
-  // Counts what was asked for to be shown: an answer to an earlier request is not shown.
+  // Number of the latest request. Responses to earlier requests are discarded.
   let asked = 0;
   const colours = () => prefersDark.matches ? start.dark : start.light;
   const utc = by("utc");
   const size = bytes => {
     let i = 0;
-    // A value that would be rounded up to 1000 gets the next unit.
+    // Values that would be rounded up to 1000 get the next unit.
     while (bytes >= (i ? 999.5 : 1000) && i < 4) { bytes /= 1000; i++; }
     return `${i ? bytes.toPrecision(3) : bytes} ${["B", "kB", "MB", "GB", "TB"][i]}`;
   };
   const length = seconds => seconds === null || seconds === undefined ? "" : seconds < 120 ? `${+seconds.toPrecision(4)} s`
     : `${Math.floor(seconds / 3600)}:${String(Math.floor(seconds / 60) % 60).padStart(2, "0")}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
-  // State in the address: log, plots, range, overlay.
+  // The URL fragment stores the state: log, plots, range and overlay.
   const part = ([topic, field]) => `${encodeURIComponent(topic)}:${encodeURIComponent(field)}`;
   const address = () => {
     if (!log) return "";
@@ -58,7 +58,7 @@
     }, 120);
   };
 
-  // The command line for what is on the screen.
+  // Builds the command line that reproduces the screen.
   const quote = text => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
   const ENDINGS = { ulog: "ulg", rld: "rld", rosbag: "bag", vel: "vel" };
   const KINDS = ["plot", "cat", "export", "slice", "report"];
@@ -100,7 +100,7 @@
   const tree = rovelogTree(by("tree"), by("search"), by("more"), (signal, into) => plots.add([signal], into ? plots.active() : null));
   plots.droppable(by("drop"), () => null);
 
-  // The time at the cursor, the flight mode and the last message before it.
+  // Shows the time at the cursor, its flight mode, and the last message before it.
   const now = time => {
     by("now-time").textContent = time === null ? "" : `${time.toFixed(3)} s${utc.checked && log.unix_ms !== null ? ` = ${charts.iso(time)}Z` : ""}`;
     let found = "";
@@ -171,7 +171,7 @@
     plots.set(state.range || [0, log.seconds]);
     utc.disabled = log.unix_ms === null;
     utc.checked = state.utc === undefined ? log.unix_ms !== null : state.utc === "1" && log.unix_ms !== null;
-    by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
+    facts();
     tree.fill(log.topics);
     bandNames();
     const others = start.logs.map(([name]) => name).filter(name => name !== log.name);
@@ -191,7 +191,13 @@
     scene.load(number).catch(failed);
   };
 
-  // The table of logs, filled row by row.
+  const facts = () => {
+    by("facts").textContent = [`${log.format} ${log.version}`, size(log.size), length(log.seconds), `${log.records} records`, log.lost || log.state].join(" · ");
+  };
+  // A bag that was opened by its index can turn out to be damaged when its records are read.
+  rovelogServer.onLoss((number, lost) => { if (log && log.number === number && log.lost !== lost) { log.lost = lost; facts(); } });
+
+  // The table of logs, which is filled row by row.
   const COLUMNS = [["name", "name"], ["format", "format"], ["bytes", "size"], ["time", "changed"], ["seconds", "length"], ["records", "records"], ["utc", "start"], ["state", "state"]];
   let rows = [], sorted = ["name", 1], filling = false;
   const table = () => {
@@ -266,7 +272,7 @@
   addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { plots.resize(); scene.draw(null); }, 100); });
   prefersDark.addEventListener("change", () => { plots.redraw(); if (log) bandNames(); scene.draw(null); });
   addEventListener("hashchange", route);
-  // For tests: what is drawn.
+  // Exposes the drawn data to tests.
   window.rovelogView = { drawn: plots.drawn, view: plots.view, full: () => host.full()[1], add: signals => { plots.add(signals); } };
   rovelogServer.json("logs").then(found => {
     start = found;

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::logs::Opened;
 
-/// Most lines that are sent.
+/// Maximum number of lines to send.
 const MOST: usize = 20_000;
 
-/// Returns seconds, level (0 emergency to 7 debug), kind and text of each line, and how many are
-/// left out.
+/// Returns the lines as arrays of seconds, level (0 emergency to 7 debug), kind and text, and the
+/// number of omitted lines.
 pub(crate) fn list(opened: &Opened) -> Result<Value, String> {
     let seconds = |nanos: i64| opened.seconds(nanos);
     let mut lines: Vec<(f64, u8, String, String)> = Vec::new();

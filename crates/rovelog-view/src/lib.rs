@@ -22,17 +22,17 @@ use logs::Logs;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ViewOptions {
-    /// Options with which logs are opened.
+    /// Options for opening logs.
     pub read: ReadOptions,
-    /// Id of the format of all logs; `None` detects it.
+    /// Format id for all logs. `None` detects the format of each.
     pub format: Option<String>,
-    /// Port to listen on; 0 is any free one.
+    /// Port to listen on. 0 selects a free port.
     pub port: u16,
-    /// The same options on the command line of `rovelog`, for the commands that the page shows.
+    /// The equivalent `rovelog` command-line options, for the commands that the page shows.
     pub arguments: Vec<String>,
 }
 
-/// A server that is ready to run.
+/// A server that listens but does not yet respond.
 #[derive(Debug)]
 pub struct View {
     logs: Logs,
@@ -43,8 +43,8 @@ pub struct View {
 }
 
 impl View {
-    /// Finds the logs of files, folders and patterns, and starts to listen. Of a folder, all logs in
-    /// it and below are found; links that lead out of it are left out.
+    /// Finds logs and starts to listen. Sources are files, folders and patterns. Folders are
+    /// searched recursively, except links that lead out of them.
     ///
     /// # Errors
     /// Returns an error if a source has no logs, or the port is taken.
@@ -58,17 +58,17 @@ impl View {
         Ok(Self { logs, listener, port, token: token()?, arguments: options.arguments })
     }
 
-    /// Returns the address of the page, with its token.
+    /// Returns the URL of the page, including its token.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
 
-    /// Returns the number of logs that were found.
+    /// Returns the number of logs found.
     pub fn logs(&self) -> usize {
         self.logs.list().len()
     }
 
-    /// Answers requests until the program ends.
+    /// Serves requests until the program ends.
     ///
     /// # Errors
     /// Returns an error if the connection breaks.

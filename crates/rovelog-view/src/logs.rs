@@ -1,4 +1,4 @@
-//! The logs of the page: a list that is made at the start, and those that are open.
+//! The logs of the page: a fixed list, and a cache of open logs.
 
 use std::collections::HashSet;
 use std::panic::{self, AssertUnwindSafe};
@@ -12,42 +12,43 @@ use rovelog_scale::LogFile;
 
 use crate::error::ViewError;
 
-/// Most logs that are open at a time.
+/// Maximum number of logs open at a time.
 const MOST_OPEN: usize = 8;
 
-/// Most bytes of overviews of a log; those that were made first go first.
+/// Maximum memory for the overviews of a log, in bytes. The oldest are evicted first.
 const MOST_OVERVIEWS: usize = 128 << 20;
 
-/// A log of the list.
+/// A log in the list.
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) file: LogFile,
-    /// Name on the page: the path below the folder that contains all logs.
+    /// Name shown on the page: the path relative to the common folder of all logs.
     pub(crate) name: String,
-    /// Locked while the log is opened, so that two requests do not open it twice.
+    /// Locked while the log is being opened, so that two requests do not open it twice.
     opening: Mutex<()>,
-    /// Its row in the list, as it is sent: a tenth of the memory of the value.
+    /// Cached row of the list as JSON text, which takes a tenth of the memory of a JSON value.
     pub(crate) summary: OnceLock<Box<str>>,
 }
 
-/// All logs.
+/// All logs of the page.
 #[derive(Debug)]
 pub(crate) struct Logs {
     list: Vec<Listed>,
     options: ReadOptions,
     format: Option<String>,
-    /// The open logs: those of rows, then those that were shown, each in the order of their use.
+    /// The open logs in eviction order: first those opened for a row of the list, then those shown,
+    /// each least recently used first.
     open: Mutex<Vec<Kept>>,
 }
 
-/// What a log was opened for.
+/// Purpose for which a log was opened, in eviction order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Purpose {
     Row,
     Shown,
 }
 
-/// An open log with its number.
+/// A cached open log with its number.
 #[derive(Debug)]
 struct Kept {
     number: usize,
@@ -55,13 +56,13 @@ struct Kept {
     opened: Arc<Opened>,
 }
 
-/// A log that is open.
+/// An open log.
 pub(crate) struct Opened {
     pub(crate) log: AnyLog,
     watch: Watch,
-    /// Time range that is shown, nanoseconds of the log's clock.
+    /// Shown time range in nanoseconds of the log's clock.
     pub(crate) span: (i64, i64),
-    /// Overviews in the order in which they were made.
+    /// Overviews, the oldest first.
     overviews: Mutex<Vec<Arc<Overview>>>,
 }
 
@@ -81,7 +82,7 @@ impl Logs {
         let (folders, others): (Vec<&str>, Vec<&str>) =
             sources.iter().map(AsRef::as_ref).partition(|source| Path::new(source).is_dir());
         if !folders.is_empty() {
-            // Links that lead out of a folder are left out, unless what they name is named too.
+            // Links that lead out of a folder are skipped, unless the user also named their target.
             let named = if others.is_empty() { Vec::new() } else { rovelog_scale::find(&others)? };
             let named: HashSet<&str> = named.iter().map(|file| &*file.uri).collect();
             let folders: Vec<PathBuf> =
@@ -106,12 +107,13 @@ impl Logs {
         &self.list
     }
 
-    /// Opens a log to show it, or returns it if it is open.
+    /// Opens a log to show it, or returns it from the cache.
     pub(crate) fn open(&self, number: usize) -> Result<Arc<Opened>, String> {
         self.open_for(number, Purpose::Shown)
     }
 
-    /// Opens a log for its row in the table. Thousands of rows do not close the logs that are shown.
+    /// Opens a log for its row in the list. Such logs are evicted first, so that thousands of rows
+    /// do not close the logs that are shown.
     pub(crate) fn open_for_row(&self, number: usize) -> Result<Arc<Opened>, String> {
         self.open_for(number, Purpose::Row)
     }
@@ -133,7 +135,7 @@ impl Logs {
         Ok(opened)
     }
 
-    /// Takes a log out of the open ones.
+    /// Removes a log from the cache.
     fn take(&self, number: usize) -> Option<(Purpose, Arc<Opened>)> {
         let mut open = lock(&self.open);
         let at = open.iter().position(|kept| kept.number == number)?;
@@ -141,22 +143,23 @@ impl Logs {
         Some((kept.purpose, kept.opened))
     }
 
-    /// Keeps a log open, and closes the one that was used longest ago if too many are open, those of
-    /// rows first. One in use stays open for as long as it is used.
+    /// Adds a log to the cache, and evicts another if the cache is full. A request that still uses
+    /// an evicted log keeps it open until it is done.
     fn keep(&self, number: usize, purpose: Purpose, opened: &Arc<Opened>) {
         let mut open = lock(&self.open);
         let at = open.partition_point(|kept| kept.purpose <= purpose);
         open.insert(at, Kept { number, purpose, opened: Arc::clone(opened) });
         let closed = (open.len() > MOST_OPEN).then(|| open.remove(0));
-        // Closing a large log takes time, in which others can be opened.
+        // Release the lock first, because closing a large log takes time.
         drop(open);
         drop(closed);
     }
 }
 
 impl Opened {
-    /// Runs work on the log. A log that is shortened meanwhile has zeros where its index says that
-    /// there are records, so the work may panic, but that is no failure of the server.
+    /// Runs `work` on the log. If the file was truncated in the meantime, the memory map has zeros
+    /// where the index expects records and `work` may panic. That panic becomes an error of the
+    /// request, not a crash of the server.
     pub(crate) fn run<T>(&self, work: impl FnOnce(&Self) -> Result<T, String>) -> Result<T, String> {
         panic::catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|failed| {
             self.checked(())?;
@@ -164,39 +167,36 @@ impl Opened {
         })
     }
 
-    /// Returns the result of work on the log, if the file was not shortened meanwhile.
+    /// Returns `result` if the file has not been truncated in the meantime.
     pub(crate) fn checked<T>(&self, result: T) -> Result<T, String> {
         self.watch.check().map_err(|error| error.to_string())?;
         Ok(result)
     }
 
-    /// Returns the Unix time of the start in milliseconds, if the log has UTC.
+    /// Returns the Unix time of the start in milliseconds, if the time axis can show UTC.
     pub(crate) fn unix_ms(&self) -> Option<f64> {
-        match TimeBase::of(&*self.log) {
-            base @ TimeBase::Utc(_) => base.place(self.span.0).map(|nanos| nanos as f64 / 1e6),
-            _ => None,
-        }
+        TimeBase::of(&*self.log).axis_start(self.span.0).map(|nanos| nanos as f64 / 1e6)
     }
 
-    /// Returns the seconds of a time since the start.
+    /// Converts a time to seconds since the start of the log.
     pub(crate) fn seconds(&self, nanos: i64) -> f64 {
         nanos.saturating_sub(self.span.0) as f64 / 1e9
     }
 
-    /// Returns the time of seconds since the start.
+    /// Converts seconds since the start of the log to a time.
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     pub(crate) fn nanos(&self, seconds: f64) -> i64 {
         self.span.0.saturating_add((seconds * 1e9).round() as i64)
     }
 
-    /// Locks the overviews. Only one pass over a log makes overviews at a time, so that no signal is
-    /// read twice.
+    /// Locks the overviews. They stay locked during a pass over the log, so that no signal is read
+    /// twice.
     pub(crate) fn overviews(&self) -> MutexGuard<'_, Vec<Arc<Overview>>> {
         lock(&self.overviews)
     }
 }
 
-/// Removes the oldest overviews if they use too much memory, but none of the last `keep`.
+/// Evicts the oldest overviews while they use too much memory, but none of the last `keep`.
 pub(crate) fn limit(overviews: &mut Vec<Arc<Overview>>, keep: usize) {
     let mut bytes: usize = overviews.iter().map(|overview| overview.bytes()).sum();
     while bytes > MOST_OVERVIEWS && overviews.len() > keep {
@@ -204,12 +204,13 @@ pub(crate) fn limit(overviews: &mut Vec<Arc<Overview>>, keep: usize) {
     }
 }
 
-/// Locks what a panic of another request cannot leave inconsistent.
+/// Locks a mutex even if another request panicked while holding it. The data is consistent at all
+/// times.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the folder that contains all files.
+/// Returns the deepest folder that contains all files.
 fn common(files: &[LogFile]) -> PathBuf {
     let folder = |file: &LogFile| Path::new(&file.uri).parent().map(Path::to_path_buf).unwrap_or_default();
     let join = |a: PathBuf, b: PathBuf| {
@@ -229,7 +230,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn work_on_a_log_that_is_shortened_is_no_failure_of_the_server() {
-        /// Reads all records of the log, and fails as a reader does that relies on an index.
+        /// Reads all records of the log, and panics like a reader that relies on an index.
         fn fail(opened: &Opened) -> Result<(), String> {
             let records =
                 opened.log.records(&Select::all()).filter_map(|record| Some(record.ok()?.payload[0]));
@@ -238,13 +239,13 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("large.bag");
-        // So large that it is mapped.
+        // Large enough to be memory mapped.
         let bag = std::fs::read(rovelog_testing::root().join("corpus/rosbag/recorded.bag")).unwrap();
         std::fs::write(&path, bag.repeat(300)).unwrap();
         let logs = Logs::find(&[path.to_str().unwrap()], ReadOptions::default(), None).unwrap();
         let opened = logs.open(0).unwrap();
         assert!(opened.log.info().records > 1000);
-        // A failure for another reason remains one.
+        // A panic with another cause is passed on.
         assert!(panic::catch_unwind(AssertUnwindSafe(|| opened.run(fail))).is_err());
         std::fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
         assert!(opened.run(fail).unwrap_err().contains("shortened"));
@@ -261,19 +262,19 @@ mod tests {
         let mut opened: Vec<Weak<Opened>> = Vec::new();
         for number in 0..logs.list().len() {
             opened.push(Arc::downgrade(&logs.open(number).unwrap()));
-            // This one is used all the time.
+            // Log 0 stays in use.
             assert!(Weak::ptr_eq(&opened[0], &Arc::downgrade(&logs.open(0).unwrap())));
             let open = opened.iter().filter(|log| log.strong_count() > 0).count();
             assert_eq!(open, MOST_OPEN.min(number + 1));
         }
         let last = opened.len() - (MOST_OPEN - 1);
         assert!(opened[last..].iter().all(|log| log.strong_count() == 1));
-        // A log that is in use is not closed under its user.
+        // A log in use stays open after its eviction.
         let used = logs.open(last).unwrap();
         (0..MOST_OPEN).for_each(|number| drop(logs.open(number).unwrap()));
         assert_eq!(Arc::strong_count(&used), 1);
         assert!(used.log.info().records > 0);
-        // Rows of the table close each other, not what is shown.
+        // Logs opened for rows evict each other, not the shown logs.
         let shown: Vec<_> = (0..MOST_OPEN).map(|number| logs.open(number).unwrap()).collect();
         (MOST_OPEN..3 * MOST_OPEN).for_each(|number| drop(logs.open_for_row(number).unwrap()));
         assert!(shown.iter().all(|log| Arc::strong_count(log) == 2));

@@ -1,9 +1,12 @@
-//! Numbers for the page: a header in JSON, and arrays of doubles.
+//! Binary responses: a JSON header followed by arrays of doubles.
 
 use serde_json::Value;
 
-/// Returns the length of the header, the header with spaces up to a multiple of 8 bytes, and the
-/// arrays one after the other, little endian. The header says how many numbers each has.
+/// Encodes a header and arrays, all little endian:
+///
+/// 1. the size of the header in bytes,
+/// 2. the header as JSON, padded with spaces to a multiple of 8 bytes,
+/// 3. the arrays one after the other. The header states their lengths.
 pub(crate) fn packed<'a>(header: &Value, arrays: impl IntoIterator<Item = &'a [f64]>) -> Vec<u8> {
     let mut text = header.to_string();
     while !(4 + text.len()).is_multiple_of(8) {

@@ -1,4 +1,4 @@
-//! Points of the ROS messages that have some.
+//! Extracts points from ROS messages.
 
 use rovelog::Value;
 
@@ -6,10 +6,10 @@ fn number(value: &Value, name: &str) -> f64 {
     value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
 
-/// Points, and of how many each is one.
+/// Points, and the step by which they were thinned: every n-th point is kept.
 pub(crate) type Thinned = (Vec<[f64; 4]>, usize);
 
-/// Returns at most `most` points of a `sensor_msgs/LaserScan`: X, Y, Z in metres, and intensities.
+/// Returns at most `most` points of a `sensor_msgs/LaserScan`: X, Y, Z in meters, and intensity.
 pub(crate) fn scan(value: &Value, most: usize) -> Thinned {
     let list = |name: &str| match value.get(name) {
         Some(Value::List(list)) => &list[..],
@@ -29,8 +29,8 @@ pub(crate) fn scan(value: &Value, most: usize) -> Thinned {
     (ranges.iter().enumerate().step_by(every).filter_map(point).collect(), every)
 }
 
-/// Returns at most `most` points of a `sensor_msgs/PointCloud2`: X, Y, Z in metres, and intensities.
-/// A message can claim a point for each of its bytes.
+/// Returns at most `most` points of a `sensor_msgs/PointCloud2`: X, Y, Z in meters, and intensity.
+/// The limit also protects from hostile messages, which can claim a point for each of their bytes.
 pub(crate) fn cloud(value: &Value, most: usize) -> Thinned {
     let (Some(Value::Bytes(data)), Some(Value::List(fields))) = (value.get("data"), value.get("fields"))
     else {
@@ -57,8 +57,8 @@ pub(crate) fn cloud(value: &Value, most: usize) -> Thinned {
     (data.chunks_exact(step).step_by(every).map(point).collect(), every)
 }
 
-/// Returns the number at the start of `bytes`, of a type of `sensor_msgs/PointField`; `None` if the
-/// type is unknown, or the bytes are too few.
+/// Decodes the number at the start of `bytes`. `kind` is a data type of `sensor_msgs/PointField`.
+/// Returns `None` if the type is unknown or `bytes` is too short.
 fn point_field(bytes: &[u8], kind: usize, big: bool) -> Option<f64> {
     fn ordered<const N: usize>(bytes: &[u8], big: bool) -> Option<[u8; N]> {
         let mut bytes = *bytes.first_chunk()?;
@@ -84,7 +84,8 @@ fn point_field(bytes: &[u8], kind: usize, big: bool) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// A cloud of one point whose fields are all of one type; `bytes` is the number 3.
+    /// A cloud with a single point. All of its fields have one type, and `bytes` encodes the number
+    /// 3.
     fn cloud_of(kind: u64, bytes: &[u8], big: bool) -> Value {
         let field = |(at, name): (usize, &str)| {
             Value::record([
@@ -120,7 +121,7 @@ mod tests {
                 assert_eq!(cloud(&cloud_of(kind, bytes, big), 1), (vec![[3.0; 4]], 1), "{kind} {big}");
             }
         }
-        // Of an unknown type, and beyond the end of the point, there is no number.
+        // A field with an unknown type, or beyond the end of the point, has no number.
         assert!(cloud(&cloud_of(9, &[0; 4], false), 1).0[0].iter().all(|number| number.is_nan()));
         assert_eq!(point_field(&[0; 3], 7, false), None);
     }

@@ -1,5 +1,6 @@
-//! What is not a plot: the track, images, and clouds of points.
+//! Content other than plots: the track, images and point clouds.
 
+use rovelog::core::media::ImageFormat;
 use rovelog::vel_format::images::Encoding;
 use rovelog::vel_format::velodyne::{Decoder, Point, PointOptions};
 use rovelog::vel_format::{Kind, Payload, VelReader};
@@ -12,16 +13,16 @@ use crate::logs::Opened;
 use crate::packed::packed;
 use crate::ros_points;
 
-/// Most points of a track, of a cloud, and most times of a topic that are sent.
+/// Maximum number of points of a track and of a cloud, and of times of a topic, to send.
 const MOST_TRACK: usize = 20_000;
 const MOST_POINTS: usize = 300_000;
 const MOST_TIMES: usize = 200_000;
 
-/// Length of a part of a Velodyne's recording that is shown at once: a revolution at 10 Hz.
+/// Duration of Velodyne data shown at once: a revolution at 10 Hz.
 const REVOLUTION: i64 = 100_000_000;
 
-/// Returns seconds, latitudes and longitudes of the first track of the log, and where each of its
-/// segments ends.
+/// Returns seconds, latitudes and longitudes of the first track of the log, and the end of each of
+/// its segments.
 pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
     let found = track::of(&opened.log, &TrackOptions::default()).ok();
     let line = found.and_then(|(track, _)| track.lines.into_iter().next());
@@ -43,7 +44,7 @@ pub(crate) fn track(opened: &Opened) -> Result<Vec<u8>, String> {
     opened.checked(packed(&header, [&times[..], &north, &east]))
 }
 
-/// What a topic has in addition to numbers.
+/// Kind of content that a topic has besides numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     Image,
@@ -60,12 +61,12 @@ fn content(log: &AnyLog, topic: &Topic) -> Option<Content> {
     }
 }
 
-/// Returns the topics with images and clouds, and the seconds of their records.
+/// Returns the topics with images or clouds, and the times of their records in seconds.
 pub(crate) fn sources(opened: &Opened) -> Result<Vec<u8>, String> {
     let (mut headers, mut columns) = (Vec::new(), Vec::new());
     for topic in opened.log.topics().iter().filter(|topic| topic.count > 0) {
         let Some(content) = content(&opened.log, topic) else { continue };
-        let records = opened.log.records(&Select::topic(&topic.name));
+        let records = opened.log.intact_records(&Select::topic(&topic.name));
         let times = records.filter_map(|record| record.ok()?.time);
         let times: Vec<f64> = times.map(|time| opened.seconds(time.nanos)).take(MOST_TIMES).collect();
         let kind = if content == Content::Image { "image" } else { "cloud" };
@@ -75,7 +76,7 @@ pub(crate) fn sources(opened: &Opened) -> Result<Vec<u8>, String> {
     opened.checked(packed(&json!({ "sources": headers }), columns.iter().map(Vec::as_slice)))
 }
 
-/// Returns the image of a topic at a time, and its media type.
+/// Returns the image of a topic at a time, with its media type.
 pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u8>, &'static str), String> {
     let record = record(opened, topic, seconds)?;
     if content(&opened.log, record.topic) != Some(Content::Image) {
@@ -87,37 +88,35 @@ pub(crate) fn image(opened: &Opened, topic: &str, seconds: f64) -> Result<(Vec<u
         let value = record.value().map_err(|error| error.to_string())?;
         let picture = picture::of_message(&record.topic.type_name, &value);
         let picture = picture.map_err(|error| error.to_string())??;
-        (picture.bytes, picture.extension)
+        (picture.bytes, picture.format.ok_or("the format of the image is unknown")?)
     };
-    let kind = match image.1 {
-        "jpg" => "image/jpeg",
-        "png" => "image/png",
-        _ => return Err("the format of the image is unknown".to_owned()),
-    };
-    opened.checked((image.0, kind))
+    if !image.1.is_for_browsers() {
+        return Err(format!("browsers do not show {}", image.1.name()));
+    }
+    opened.checked((image.0, image.1.media_type()))
 }
 
-fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, &'static str), String> {
+fn vel_image(reader: &VelReader, record: &Record<'_>) -> Result<(Vec<u8>, ImageFormat), String> {
     let message = reader.message_at(record.offset).ok_or("the message is gone")?;
     let Some(Payload::Image(image)) = message.payload() else { return Err("it is not an image".to_owned()) };
-    if image.encoding() == Encoding::Jpeg {
-        return Ok((image.data.0.to_vec(), "jpg"));
+    if let Encoding::File(format) = image.encoding() {
+        return Ok((image.data.0.to_vec(), format));
     }
     let png = picture::png_of_vel(&image, &message).map_err(|error| error.to_string())?;
-    Ok((png, "png"))
+    Ok((png, ImageFormat::Png))
 }
 
 /// Returns the first record of a topic at or after a time, or the last one.
 fn record<'a>(opened: &'a Opened, topic: &str, seconds: f64) -> Result<Record<'a>, String> {
     let topic = opened.log.topic(topic).ok_or("there is no such topic")?;
-    // Seconds are rounded to nanoseconds.
+    // `seconds` was rounded, so allow for a microsecond.
     let from = opened.nanos(seconds).saturating_sub(1000);
-    let after = topic.records(&Select::all().between(Some(from), None)).next();
-    let record = after.or_else(|| topic.records(&Select::all()).last());
+    let records = |from| opened.log.intact_records(&Select::topic(&topic.name).between(from, None));
+    let record = records(Some(from)).next().or_else(|| records(None).last());
     record.ok_or("the topic has no records")?.map_err(|error| error.to_string())
 }
 
-/// Returns the points of a topic at a time: X ahead, Y left, Z up, and intensities, in metres.
+/// Returns the points of a topic at a time: X ahead, Y left and Z up in meters, and intensity.
 pub(crate) fn cloud(opened: &Opened, topic: &str, seconds: f64) -> Result<Vec<u8>, String> {
     let record = record(opened, topic, seconds)?;
     let (mut points, thinned) = match (&opened.log, content(&opened.log, record.topic)) {

@@ -1,8 +1,9 @@
-//! The server: which requests get an answer, and what it is.
+//! The HTTP server: routes, and the checks that a request must pass.
 
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Query, Request, State};
@@ -10,20 +11,28 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use rovelog_export::page;
 use rovelog_export::plot::Theme;
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
 use crate::logs::{Logs, Opened};
 use crate::packed::packed;
 use crate::{events, scene, signals, summary};
 
-/// What the page may do: run the scripts of this server, ask this server, and nothing else.
+/// Content security policy. The page may only run scripts of this server and send requests to it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Requests that read logs at the same time.
+/// Maximum number of requests that read logs at the same time.
 const WORKERS: usize = 4;
+
+/// Maximum time that a connection may take for the header of a request, and between requests.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The files of the page.
 const FILES: &[(&str, &str, &str)] = &[
@@ -41,16 +50,16 @@ const FILES: &[(&str, &str, &str)] = &[
     ("view.js", "text/javascript", include_str!("../assets/view.js")),
 ];
 
-/// What all requests share.
+/// State shared by all requests.
 struct Shared {
     logs: Logs,
-    /// Options of the commands that the page shows.
+    /// Command-line options for the commands that the page shows.
     arguments: Vec<String>,
-    /// Values of the header `Host` that are answered.
+    /// Accepted values of the `Host` header. Other values come from DNS rebinding.
     hosts: [String; 2],
 }
 
-/// Names and values of a query; a name may appear several times.
+/// Parameters of a query, in which a name may occur several times.
 type Pairs = Query<Vec<(String, String)>>;
 
 pub(crate) fn run(
@@ -63,11 +72,27 @@ pub(crate) fn run(
     let hosts = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}"));
     let shared = Arc::new(Shared { logs, arguments, hosts });
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_io().max_blocking_threads(WORKERS).build()?;
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(WORKERS).build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        axum::serve(listener, router(shared, token)).await
+        let router = router(shared, token);
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => drop(tokio::spawn(connection(stream, router.clone()))),
+                // A connection that is gone already, or too many open files: the next one may work.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
     })
+}
+
+/// Answers the requests of a connection: HTTP/1 only. A connection that sends no complete header in
+/// time is closed, so that idle connections do not pile up.
+async fn connection(stream: TcpStream, router: Router) {
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    // Errors are those of the other side, such as a page that was closed.
+    let _ = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).await;
 }
 
 fn router(shared: Arc<Shared>, token: &str) -> Router {
@@ -91,8 +116,8 @@ fn router(shared: Arc<Shared>, token: &str) -> Router {
     all.layer(middleware::from_fn_with_state(Arc::clone(&shared), guard)).with_state(shared)
 }
 
-/// Refuses requests of other pages, and requests that reached this machine by another name; adds
-/// the headers that all answers have.
+/// Rejects requests from other pages, and requests that reached this machine under another host
+/// name. Adds the headers common to all responses.
 async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let mut response = match refused(&shared, request.headers()) {
         Some(why) => (StatusCode::FORBIDDEN, why).into_response(),
@@ -126,7 +151,16 @@ fn refused(shared: &Shared, headers: &HeaderMap) -> Option<&'static str> {
     (!matches!(site, "none" | "same-origin")).then_some("this server answers its own page only")
 }
 
-/// Runs work that reads logs; its errors become answers.
+/// Work that waits for a thread, or has one. If the request is gone before, the work is not started.
+struct Waiting<T>(JoinHandle<T>);
+
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs work that reads logs on another thread. Its errors become responses.
 async fn work<T, R>(run: R) -> Response
 where
     T: IntoResponse + Send + 'static,
@@ -136,7 +170,8 @@ where
         let body = json!({ "error": error }).to_string();
         (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
     };
-    match tokio::task::spawn_blocking(run).await {
+    let mut waiting = Waiting(tokio::task::spawn_blocking(run));
+    match (&mut waiting.0).await {
         Ok(Ok(answer)) => answer.into_response(),
         Ok(Err(error)) => failed(StatusCode::UNPROCESSABLE_ENTITY, error),
         Err(_) => {
@@ -157,13 +192,23 @@ fn binary(bytes: Vec<u8>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/octet-stream")], bytes)
 }
 
-/// Runs work on an open log.
+/// Header that says what a log has lost, as far as reading has found it.
+const LOST: HeaderName = HeaderName::from_static("rovelog-lost");
+
+/// Opens a log and runs work on it.
 async fn on<T, R>(shared: Arc<Shared>, log: usize, run: R) -> Response
 where
     T: IntoResponse + Send + 'static,
     R: FnOnce(&Opened) -> Result<T, String> + Send + 'static,
 {
-    work(move || shared.logs.open(log)?.run(run)).await
+    work(move || {
+        let opened = shared.logs.open(log)?;
+        let answer = opened.run(run)?;
+        let losses = opened.log.losses();
+        let lost = (!losses.is_empty()).then(|| [(LOST, losses.to_string())]);
+        Ok((lost, answer))
+    })
+    .await
 }
 
 async fn list(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
@@ -197,7 +242,7 @@ async fn parts(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(
     on(shared, log, move |opened| Ok(binary(signals::parts(opened, &wanted?)?))).await
 }
 
-/// Parses `topic=..&field=..`, several times, `from`, `to` and `width`.
+/// Parses pairs of `topic=..&field=..`, and `from`, `to` and `width`.
 fn wanted(pairs: &[(String, String)]) -> Result<signals::Wanted, String> {
     let mut signals: Vec<(String, String)> = Vec::new();
     for pair in pairs.windows(2) {
@@ -222,7 +267,7 @@ fn number(pairs: &[(String, String)], name: &str) -> Result<Option<f64>, String>
     number.map(|number| number.ok_or_else(|| format!("{name} is not a number"))).transpose()
 }
 
-/// Parses `topic` and `at`.
+/// Parses the parameters `topic` and `at`.
 fn place(pairs: &[(String, String)]) -> Result<(String, f64), String> {
     let topic = pairs.iter().find(|pair| pair.0 == "topic").ok_or("no topic")?;
     Ok((topic.1.clone(), number(pairs, "at")?.ok_or("no time")?))
@@ -254,9 +299,53 @@ async fn cloud(State(shared): State<Arc<Shared>>, Path(log): Path<usize>, Query(
     let place = place(&pairs);
     on(shared, log, move |opened| {
         let (topic, seconds) = place?;
-        // Points that cannot be computed, as of a scanner without its calibration, are no error of the page.
+        // Missing points, as for a scanner without calibration, are shown by the page and are not a
+        // failed request.
         let points = scene::cloud(opened, &topic, seconds);
         Ok(binary(points.unwrap_or_else(|error| packed(&json!({ "points": 0, "error": error }), []))))
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn work_of_a_closed_request_is_not_started() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        let ran = runtime.block_on(async {
+            let (release, released) = mpsc::channel::<()>();
+            let (note, ran) = mpsc::channel();
+            let job = |name: &'static str| {
+                let note = note.clone();
+                move || {
+                    note.send(name).unwrap();
+                    Ok::<_, String>("answer")
+                }
+            };
+            let first = tokio::spawn(work(move || {
+                released.recv().unwrap();
+                Ok::<_, String>("answer")
+            }));
+            tokio::task::yield_now().await;
+            // The request is closed while its work waits for the only thread.
+            let closed = tokio::spawn(work(job("closed")));
+            let open = tokio::spawn(work(job("open")));
+            tokio::task::yield_now().await;
+            closed.abort();
+            tokio::task::yield_now().await;
+            release.send(()).unwrap();
+            assert_eq!(first.await.unwrap().status(), StatusCode::OK);
+            assert_eq!(open.await.unwrap().status(), StatusCode::OK);
+            ran.try_iter().collect::<Vec<_>>()
+        });
+        assert_eq!(ran, ["open"]);
+    }
 }

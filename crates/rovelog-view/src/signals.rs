@@ -1,4 +1,4 @@
-//! Parts of signals for the width of a screen.
+//! Responses with time ranges of signals, reduced to the width of a screen.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use crate::logs::{Opened, limit};
 use crate::packed::packed;
 
-/// Most signals of a request.
+/// Maximum number of signals in a request.
 const MOST: usize = 256;
 
-/// Most columns of pixels.
+/// Maximum width in pixel columns.
 const WIDEST: usize = 20_000;
 
-/// What a request asks for.
+/// Parameters of a request for signals.
 pub(crate) struct Wanted {
-    /// Topics and fields.
+    /// Signals as (topic, field).
     pub(crate) signals: Vec<(String, String)>,
-    /// Seconds since the start of the log; `None`: all of it.
+    /// Time range in seconds since the start of the log. `None` selects the whole log.
     pub(crate) span: Option<(f64, f64)>,
     pub(crate) width: usize,
 }
 
-/// Returns the signals: a header with their names, units and looks, and the seconds and values of
-/// each.
+/// Returns the signals: a header with their names, units and drawing styles, then the seconds and
+/// values of each.
 pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String> {
     if wanted.signals.len() > MOST {
         return Err(format!("more than {MOST} signals in one request"));
@@ -34,15 +34,11 @@ pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String>
     let width = wanted.width.clamp(1, WIDEST);
     let signals = wanted.signals.iter().map(|(topic, field)| signal(opened, topic, field));
     let overviews = overviews(opened, &signals.collect::<Result<Vec<_>, String>>()?)?;
-    let mut found: Vec<Option<(Arc<Overview>, Series)>> = Vec::new();
-    for overview in overviews {
-        let Some(overview) = overview else {
-            found.push(None);
-            continue;
-        };
-        let part = overview.part(&*opened.log, span, width, opened.span.0);
-        found.push(Some((overview, part.map_err(|error| error.to_string())?)));
-    }
+    let known = overviews.iter().flatten().map(|overview| &**overview);
+    let parts = Overview::parts(&*opened.log, known, span, width, opened.span.0);
+    let mut parts = parts.map_err(|error| error.to_string())?.into_iter();
+    let found = overviews.into_iter().map(|overview| Some((overview?, parts.next()?)));
+    let found: Vec<Option<(Arc<Overview>, Series)>> = found.collect();
     let headers: Vec<Value> = found
         .iter()
         .map(|found| found.as_ref().map_or(Value::Null, |(overview, series)| header(overview, series)))
@@ -56,8 +52,8 @@ pub(crate) fn parts(opened: &Opened, wanted: &Wanted) -> Result<Vec<u8>, String>
     opened.checked(packed(&json!({ "series": headers }), columns.iter().map(Vec::as_slice)))
 }
 
-/// Returns the signal of a field, of the log or derived. A name is no expression: names of fields may
-/// look like one.
+/// Returns the signal for a field of the log or a derived field. The name is not parsed as an
+/// expression, because field names may look like one.
 fn signal(opened: &Opened, name: &str, field: &str) -> Result<Signal, String> {
     let plain = || Signal::of(name, field);
     let Some(topic) = opened.log.topic(name) else { return Ok(plain()) };
@@ -86,7 +82,7 @@ fn header(overview: &Overview, series: &Series) -> Value {
     })
 }
 
-/// Returns the overviews of signals; makes those that are missing in one pass over the log.
+/// Returns the overviews of signals. Missing ones are computed in one pass over the log.
 fn overviews(opened: &Opened, signals: &[Signal]) -> Result<Vec<Option<Arc<Overview>>>, String> {
     let mut known = opened.overviews();
     let of = |known: &[Arc<Overview>], signal: &Signal| {

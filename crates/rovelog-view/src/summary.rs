@@ -1,5 +1,4 @@
-//! What the page says of a log before it draws it: facts, topics with their fields, and the plots
-//! that it starts with.
+//! Summary of a log for the page: facts, topics with their fields, and the initial plots.
 
 use std::path::Path;
 
@@ -10,21 +9,21 @@ use serde_json::{Value, json};
 
 use crate::logs::{Listed, Logs, Opened};
 
-/// Most fields of a topic, and of all topics, that are listed.
+/// Maximum number of fields listed for a topic, and for all topics.
 const MOST_OF_TOPIC: usize = 500;
 const MOST_FIELDS: usize = 100_000;
 
-/// Most signals of a plot that the page starts with.
+/// Maximum number of signals in an initial plot.
 const LINES: usize = 4;
 
-/// PX4: the plots that the page starts with, each a topic and its signals.
+/// Initial plots for PX4 logs: a topic with its signals for each plot.
 const PX4: &[(&str, &[&str])] = &[
     ("vehicle_attitude", &["q.roll", "q.pitch"]),
     ("vehicle_local_position", &["z"]),
     ("battery_status", &["voltage_v"]),
 ];
 
-/// Returns the row of a log in the table of logs.
+/// Returns the row of a log in the list of logs.
 pub(crate) fn row(logs: &Logs, number: usize) -> String {
     let Some(listed) = logs.list().get(number) else { return Value::Null.to_string() };
     listed.summary.get_or_init(|| facts(logs, number, listed).to_string().into()).to_string()
@@ -49,7 +48,7 @@ fn facts(logs: &Logs, number: usize, listed: &Listed) -> Value {
     })
 }
 
-/// Returns all that the page needs to show a log.
+/// Returns the summary that the page needs to show a log.
 pub(crate) fn log(listed: &Listed, opened: &Opened) -> Result<Value, Error> {
     let log = &opened.log;
     let info = log.info();
@@ -76,7 +75,7 @@ pub(crate) fn log(listed: &Listed, opened: &Opened) -> Result<Value, Error> {
         "version": info.version,
         "size": info.size,
         "state": info.state.name(),
-        "lost": if info.lost.is_empty() { Value::Null } else { info.lost.to_string().into() },
+        "lost": if log.losses().is_empty() { Value::Null } else { log.losses().to_string().into() },
         "records": info.records,
         "seconds": opened.seconds(opened.span.1).max(1e-9),
         "unix_ms": opened.unix_ms(),
@@ -86,10 +85,10 @@ pub(crate) fn log(listed: &Listed, opened: &Opened) -> Result<Value, Error> {
     }))
 }
 
-/// Returns name, type, number of records, rate, fields, derived signals, and how many fields are not
-/// listed.
+/// Describes a topic: name, type, number of records, rate, fields, derived signals, and the number
+/// of fields that are not listed. `free` is the number of fields that may still be listed.
 fn described(log: &AnyLog, topic: &Topic, free: &mut usize) -> Result<Value, Error> {
-    // Topics that are not listed with their fields are not asked for them.
+    // Reading the fields is skipped if no more can be listed.
     let mut fields = if *free > 0 { numeric_fields(&**log, topic)? } else { Vec::new() };
     let mut derived = if *free > 0 { derived_fields(&**log, topic)? } else { Vec::new() };
     let all = fields.len();
@@ -100,7 +99,7 @@ fn described(log: &AnyLog, topic: &Topic, free: &mut usize) -> Result<Value, Err
     Ok(json!([topic.name, topic.type_name, topic.count, topic.rate_hz(), fields, derived, more]))
 }
 
-/// Returns the plots that the page starts with: topic and field of each signal.
+/// Returns the initial plots, as topic and field of each signal.
 fn start(log: &AnyLog) -> Result<Vec<Vec<[String; 2]>>, Error> {
     let plot = |topic: &Topic, fields: &[String]| -> Vec<[String; 2]> {
         fields.iter().map(|field| [topic.name.clone(), field.clone()]).collect()

@@ -171,3 +171,42 @@ fn a_source_without_logs_is_an_error() {
     assert!(error.to_string().contains("no log"), "{error}");
     assert!(View::open(&["nothing.ulg"], ViewOptions::default()).is_err());
 }
+
+/// The bag is large enough to be opened by its index, which does not know of the damage.
+#[test]
+fn a_loss_that_reading_finds_is_said() {
+    let Some(folder) = rovelog_testing::real("rosbag20") else { return };
+    let Ok(bag) = std::fs::read(folder.join("real_imu_navsat_bz2_2015.bag")) else { return };
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("bad.bag"), rovelog_testing::with_damaged_chunk(&bag, 2)).unwrap();
+    let server = start(&[place.path().to_str().unwrap()]);
+    let summary = |server: &Running| -> serde_json::Value {
+        serde_json::from_slice(body(&server.get("logs/0").1)).unwrap()
+    };
+    let before = summary(&server);
+    assert!(before["lost"].is_null(), "{before}");
+    let topics = before["topics"].as_array().unwrap().iter();
+    let asked = topics
+        .filter_map(|topic| Some(format!("topic={}&field={}", topic[0].as_str()?, topic[4][0].as_str()?)));
+    let asked = asked.collect::<Vec<_>>().join("&");
+    let (status, answer) = server.get(&format!("logs/0/signals?{asked}"));
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    let headers = text(&answer[..end]);
+    assert!(
+        status == 200 && headers.contains("rovelog-lost: ") && headers.contains("1762 records"),
+        "{headers}"
+    );
+    assert!(summary(&server)["lost"].as_str().unwrap().contains("1762 records"));
+}
+
+#[test]
+fn only_http_1_is_spoken() {
+    let running = start(&[&corpus("ulog/one-topic.ulg")]);
+    let mut stream = TcpStream::connect(("127.0.0.1", running.port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    // The connection is closed, with or without words, and never in HTTP/2.
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 4"), "{answer:?}");
+}

@@ -1,14 +1,15 @@
-//! Detection of a file by its first bytes: our formats, and files that are often mistaken for logs.
+//! Detection of a file by its first bytes. It recognizes our formats, and other files that are
+//! often mistaken for logs.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use rovelog_core::reader::Probe;
+use rovelog_core::reader::{PROBE_LEN, Probe};
 use rovelog_core::text::count;
 use rovelog_core::{Error, ErrorKind, FormatInfo, Result};
 
 use crate::FORMATS;
-use crate::formats::OURS;
+use crate::formats::KNOWN_FORMATS;
 use crate::magic;
 
 /// Result of detection.
@@ -17,29 +18,32 @@ use crate::magic;
 pub enum Detection {
     /// A format that is built in.
     Format(&'static FormatInfo),
-    /// A file of a built-in format that ends inside its signature, after this many bytes.
+    /// A file of a built-in format that ends inside its signature. The number is its length in
+    /// bytes.
     Cut(&'static FormatInfo, usize),
-    /// A format that Rovelog knows, but this build does not read.
+    /// A format of Rovelog that this build does not support.
     NotBuiltIn(&'static Sign),
-    /// A file that is not a log, but can be named.
+    /// A file of another kind that is recognized.
     Foreign(&'static Sign),
-    /// No bytes at all.
+    /// An empty file.
     Empty,
-    /// Unknown.
+    /// A file whose bytes at hand are all zero.
+    Zeros,
+    /// A file of an unknown kind.
     Unknown,
 }
 
-/// An entry of the table of files that are not built-in formats.
+/// A kind of file that is recognized by its magic numbers, but is not a built-in format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
-    /// Kind of file, with its article: `a zip archive`.
+    /// Name of the kind with its article, for example `a zip archive`.
     pub what: &'static str,
-    /// What to do next; `FILE` is replaced by the path.
+    /// What to do next. `FILE` stands for the path.
     pub next: &'static str,
-    /// Id of the format if it is one of Rovelog's.
+    /// Format id if it is a format of Rovelog.
     pub format: Option<&'static str>,
     magics: &'static [&'static [u8]],
-    /// True if white space before the magic and the case of letters do not matter.
+    /// True if white space before the magic number and the case of its letters do not matter.
     lenient: bool,
 }
 
@@ -60,13 +64,14 @@ const DECRYPT: &str = "decrypt it first with the private key of the vehicle's ow
      Tools/log_encryption/decrypt_logs.py, in older releases Tools/decrypt_ulog.py)";
 const PCAP: &str = "open packet captures with Wireshark";
 
-/// Formats, then other files. The first match wins; the built-in formats are tried before.
+/// Our formats, then other kinds of files. The first match counts. Built-in formats are matched
+/// before this list.
 static SIGNS: LazyLock<Vec<Sign>> = LazyLock::new(|| {
-    let ours = OURS.iter().map(|(format, what, magics)| ours(format, what, magics));
+    let ours = KNOWN_FORMATS.iter().map(|(format, what, magics)| ours(format, what, magics));
     ours.chain(OTHERS.iter().copied()).collect()
 });
 
-/// Signatures of other files.
+/// Other kinds of files.
 static OTHERS: &[Sign] = &[
     foreign("an encrypted ULog", DECRYPT, &[b"ULogEnc"]),
     foreign("the key file of an encrypted ULog", DECRYPT, &[b"ULogKey"]),
@@ -103,6 +108,11 @@ static OTHERS: &[Sign] = &[
         "read it with mavlogdump.py of pymavlink",
         &[b"\xa3\x95\x80"],
     ),
+    foreign(
+        "a RocketLogger calibration file",
+        "open a recording of this logger; its values are already calibrated",
+        &[b"%RLC"],
+    ),
     foreign("a git-lfs pointer", "fetch the log itself: git lfs pull", &[b"version https://git-lfs"]),
     page(
         "a web page",
@@ -110,16 +120,12 @@ static OTHERS: &[Sign] = &[
         &[b"<!doctype", b"<html", b"<head", b"<body"],
     ),
     page("XML", "if it was a download, it gave an error; fetch the log again", &[b"<?xml"]),
-    foreign(
-        "only zero bytes",
-        "the recorder reserved the space and never wrote it; look for another copy",
-        &[&[0; 16]],
-    ),
 ];
 
 static TEXT: Sign = foreign("text", "is this the right file?", &[]);
 
-/// Detects the format of a file from `head`: its first 64 bytes, or all of a shorter one.
+/// Detects the format of a file from its first 64 bytes, or from all bytes of a shorter file. Its first
+/// 64 KiB also show logs whose start is damaged.
 ///
 /// ```
 /// use rovelog::{Detection, detect};
@@ -142,7 +148,28 @@ pub fn detect(head: &[u8]) -> Detection {
         Probe::Prefix(bytes) => Some(Detection::Cut(format, bytes)),
         _ => None,
     });
-    cut.unwrap_or(if is_text(head) { Detection::Foreign(&TEXT) } else { Detection::Unknown })
+    let recognized = || FORMATS.iter().find(|format| format.recognizes.is_some_and(|is_log| is_log(head)));
+    cut.or_else(|| recognized().map(Detection::Format)).unwrap_or_else(|| {
+        if head.iter().all(|byte| *byte == 0) {
+            Detection::Zeros
+        } else if is_text(&head[..head.len().min(PROBE_LEN)]) {
+            Detection::Foreign(&TEXT)
+        } else {
+            Detection::Unknown
+        }
+    })
+}
+
+/// Returns whether more bytes than `head` could show the format of the file.
+pub(crate) fn is_undecided(head: &[u8]) -> bool {
+    let detection = detect(head);
+    matches!(detection, Detection::Unknown | Detection::Zeros) || detection == Detection::Foreign(&TEXT)
+}
+
+/// Returns the error for a file all of whose bytes are zero.
+pub(crate) fn only_zeros() -> Error {
+    Error::new("rovelog", ErrorKind::NotThisFormat, Some(0), "the file contains only zero bytes")
+        .with_next("the recorder reserved the space and never wrote it; look for another copy")
 }
 
 impl Sign {
@@ -155,8 +182,8 @@ impl Sign {
     }
 }
 
-/// Returns whether the bytes are UTF-8 without control characters; a character cut by the end of
-/// `head` is ignored.
+/// Returns whether the bytes are UTF-8 without control characters. A character that is cut by the
+/// end of `head` is ignored.
 fn is_text(head: &[u8]) -> bool {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -168,8 +195,8 @@ fn is_text(head: &[u8]) -> bool {
     !text.is_empty() && text.chars().all(|c| !c.is_control() || c.is_ascii_whitespace())
 }
 
-/// Returns the id of the built-in format of a file that starts with `head`, or an error that names
-/// the file's actual kind.
+/// Returns the id of the built-in format of a file that starts with `head`. If there is none,
+/// returns an error that states the kind of the file.
 pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
     let error = |kind, message: String| Error::new("rovelog", kind, Some(0), message);
     let mut hex = String::new();
@@ -200,6 +227,13 @@ pub(crate) fn built_in(head: &[u8]) -> Result<&'static str> {
             error(ErrorKind::NotThisFormat, format!("unknown log format (first bytes {hex}, {})", sign.what))
                 .with_next(sign.next)
         }
+        Detection::Zeros => {
+            let first = count(head.len(), "byte");
+            error(ErrorKind::NotThisFormat, format!("unknown log format: the first {first} are zero"))
+                .with_next(
+                    "if a log follows, use --input-format with one of the formats in `rovelog --version`",
+                )
+        }
         Detection::Empty => error(ErrorKind::Truncated, "the file is empty".to_owned())
             .with_next("copy the log again from where it was recorded"),
         Detection::Unknown => {
@@ -219,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_row_hides_a_later_one() {
+    fn no_entry_hides_a_later_one() {
         for (i, sign) in SIGNS.iter().enumerate() {
             for magic in sign.magics {
                 let first = SIGNS.iter().position(|sign| sign.is_at(magic));
@@ -229,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_that_is_built_in_is_never_said_to_be_missing() {
+    fn built_in_formats_are_never_reported_as_missing() {
         for sign in SIGNS.iter().filter(|sign| sign.format.is_some()) {
             let built_in = FORMATS.iter().find(|format| Some(format.id) == sign.format);
             for magic in sign.magics {
@@ -243,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn names_what_is_met_by_accident() {
+    fn other_kinds_of_files_are_recognized() {
         for (head, what) in [
             (&b"  \n<!DOCTYPE HTML><title>404"[..], "a web page"),
             (b"<HTML>", "a web page"),
@@ -251,16 +285,23 @@ mod tests {
             (b"version https://git-lfs.github.com/spec/v1\noid", "a git-lfs pointer"),
             (b"ULogEnc\x01", "an encrypted ULog"),
             (b"time,x\n1,2\n", "text"),
-            // A character of two bytes, cut by the end of the head.
+            // A character of two bytes that is cut by the end of the head.
             (b"gr\xc3\xbc\xc3", "text"),
-            (&[0; 64], "only zero bytes"),
         ] {
             assert!(matches!(detect(head), Detection::Foreign(sign) if sign.what == what), "{what}");
         }
     }
 
     #[test]
-    fn a_log_cut_inside_its_signature_is_said_to_be_one() {
+    fn zero_bytes_are_only_those_at_hand() {
+        assert_eq!(detect(&[0; 64]), Detection::Zeros);
+        assert!(is_undecided(&[0; 64]));
+        let error = built_in(&[0; 64]).unwrap_err();
+        assert!(error.to_string().contains("the first 64 bytes are zero"), "{error}");
+    }
+
+    #[test]
+    fn files_cut_inside_their_signature_are_recognized() {
         for format in FORMATS {
             for signature in format.signatures {
                 for len in 1..signature.0.len() {

@@ -1,4 +1,5 @@
-//! The list of formats. The enum, its dispatch, the re-exports and detection are generated from it.
+//! The list of formats. A macro generates the enum, its dispatch, the re-exports and detection from
+//! it.
 
 use std::io::{Read, Write};
 
@@ -8,20 +9,21 @@ use rovelog_core::{
     Align, Bytes, Error, ErrorKind, Format, FormatInfo, LogReader, LogStream, Merged, ReadOptions, Result,
 };
 
-/// One line per format: the cargo feature, the variant of [`AnyLog`], the crate and its [`Format`];
-/// and for builds without the format, the name of its logs and their first bytes.
+/// Each line of the list has the cargo feature, the variant of [`AnyLog`], the crate and its
+/// [`Format`]. For builds without the format, it also has the name of its logs and their magic
+/// numbers.
 macro_rules! formats {
     ($($feature:literal $variant:ident => $krate:ident :: $format:ident, $what:literal $magics:expr;)*) => {
     #[cfg(not(any($(feature = $feature),*)))]
     compile_error!(concat!("enable at least one format feature:", $(" ", $feature),*));
 
-    /// For every format the id, the name of its logs and their first bytes, for builds without it.
-    pub(crate) static OURS: &[(&str, &str, &[&[u8]])] = &[$( ($feature, $what, $magics) ),*];
+    /// Id, name of the logs, and magic numbers of every format, whether or not it is built in.
+    pub(crate) static KNOWN_FORMATS: &[(&str, &str, &[&[u8]])] = &[$( ($feature, $what, $magics) ),*];
 
     $( #[cfg(feature = $feature)] pub use $krate; )*
 
-    /// A log of any built-in format. Dereferences to [`LogReader`], the interface of all formats;
-    /// use `match` for format-specific functions.
+    /// A log of any built-in format. It dereferences to [`LogReader`], the interface of all
+    /// formats. Use `match` for format-specific functions.
     #[non_exhaustive]
     #[allow(clippy::large_enum_variant, reason = "few logs are open at a time, and none is moved often")]
     pub enum AnyLog {
@@ -45,10 +47,10 @@ macro_rules! formats {
         $( #[cfg(feature = $feature)] <$krate::$format as Format>::INFO, )*
     ];
 
-    /// Opens a log of a known format without looking at its magic number; `format` is the id.
+    /// Opens a log of a known format without checking its magic number. `format` is the format id.
     ///
     /// # Errors
-    /// Returns an error if the format is not built in, or refuses the bytes.
+    /// Returns an error if the format is not built in, or if it refuses the bytes.
     pub(crate) fn from_known(format: &str, bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
         match format {
             $( #[cfg(feature = $feature)]
@@ -71,7 +73,7 @@ macro_rules! formats {
         }
     }
 
-    /// Fetches what a summary of a log of a known format needs.
+    /// Fetches the parts of a log of a known format that its summary needs.
     pub(crate) fn outline_known(format: &str, file: &dyn Ranges) -> Result<()> {
         match format {
             $( #[cfg(feature = $feature)] $feature => <$krate::$format as Format>::outline(file), )*
@@ -79,11 +81,11 @@ macro_rules! formats {
         }
     }
 
-    /// Reads a log of a known format from a pipe without looking at its magic number; `format` is
-    /// the id.
+    /// Reads a log of a known format from a stream without checking its magic number. `format` is
+    /// the format id.
     ///
     /// # Errors
-    /// Returns an error if the format is not built in, or refuses the input.
+    /// Returns an error if the format is not built in, or if it refuses the input.
     pub(crate) fn stream_known(
         format: &str,
         input: Box<dyn Read + Send>,
@@ -96,11 +98,15 @@ macro_rules! formats {
         }
     }
 
-    /// Writes one log that holds the records of all `logs` in time order.
+    /// Writes a log that contains the records of all `logs` in time order.
     ///
     /// # Errors
-    /// Returns an error if `logs` is empty, they are not of one format, their clocks cannot be
-    /// aligned, the format cannot hold them all, or writing to the output fails.
+    /// Returns an error in these cases:
+    ///
+    /// - `logs` is empty, or has logs of several formats.
+    /// - The clocks of the logs cannot be aligned.
+    /// - The format cannot represent the merged log.
+    /// - Writing to the output fails.
     pub fn merge(logs: &[AnyLog], align: Align, out: &mut dyn Write) -> Result<Merged> {
         match logs {
             $( #[cfg(feature = $feature)]
@@ -120,15 +126,15 @@ macro_rules! formats {
     mod tests {
         use rovelog_core::Format as _;
 
-        /// The dispatch uses the feature's name, so it must equal the format's id.
+        /// The dispatch uses the name of the feature, so the name must be the id of the format.
         #[test]
-        fn a_feature_is_named_like_its_format() {
+        fn feature_names_are_format_ids() {
             $( #[cfg(feature = $feature)] assert_eq!(super::$krate::$format::INFO.id, $feature); )*
         }
 
-        /// The list and each format agree on the first bytes.
+        /// The magic numbers in the list must be those of the formats.
         #[test]
-        fn a_format_starts_as_its_line_says() {
+        fn magic_numbers_are_those_of_the_formats() {
             $( #[cfg(feature = $feature)] {
                 let magics: &[&[u8]] = $magics;
                 let of_format = super::$krate::$format::INFO.signatures.iter().map(|signature| signature.0);
@@ -146,7 +152,7 @@ formats! {
         "a ROS 1 bag" &[b"#ROSBAG V2.", b"#ROSRECORD V1.", b"#ROSLOG V1.", b"#ROSBAG V1."];
 }
 
-/// Returns the error for a format by name that this build cannot open.
+/// Returns the error for a format id that this build does not support.
 fn not_built_in(format: &str) -> Error {
     let ids: Vec<_> = FORMATS.iter().map(|format| format.id).collect();
     Error::new("rovelog", ErrorKind::InvalidArgument, None, format!("the format {format:?} is not built in"))

@@ -92,7 +92,8 @@
 //!   a message; [`open_watched`] turns it into an error. Without the feature, every file is read
 //!   whole.
 //! - `rosbag` (default): ROS 1 bags: V2.0, V1.2 and earlier.
-//! - `compressed` (default): logs that are compressed as a whole by gzip, bzip2, xz, zstd or lz4.
+//! - `compressed` (default): logs that are compressed as a whole by gzip, bzip2, xz, zstd or lz4, and
+//!   logs in archives: zip and tar.
 //! - `ulog` (default): PX4 flight logs.
 //! - `events` (default): texts of PX4 events, from the definitions in the log.
 //! - `rld` (default): power and sensor logs of the RocketLogger.
@@ -100,24 +101,36 @@
 //! - `calibration` (default): calibrations of a Velodyne HDL-64E, from its `db.xml`.
 //! - `pixels` (default): decoded images of VEL logs; adds decoders for JPEG and PNG.
 
+#[cfg(feature = "compressed")]
+mod archive;
 mod detect;
+mod file;
 mod formats;
+#[cfg(feature = "arrow")]
+mod health;
 mod magic;
 #[cfg(feature = "mmap")]
 mod mmap;
 mod open;
+mod options;
 #[cfg(feature = "compressed")]
 mod packed;
 mod watch;
 
+#[cfg(feature = "compressed")]
+pub use archive::{logs_in_archive, metadata, source};
 pub use detect::{Detection, Sign, detect};
+pub use file::{is_address, refuse_device};
 pub use formats::*;
+#[cfg(feature = "arrow")]
+pub use health::health;
 #[cfg(feature = "mmap")]
 pub use mmap::{install_abort_handler, install_sigbus_handler};
 pub use open::{
-    companions, from_bytes, from_bytes_as, is_address, open, open_as, open_stream, open_stream_as,
-    open_watched, open_with, outline, refuse_device,
+    companions, from_bytes, from_bytes_as, open, open_as, open_stream, open_stream_as, open_watched,
+    open_with, outline,
 };
+pub use options::{AnyFormat, options};
 pub use watch::Watch;
 
 pub use rovelog_core as core;
@@ -125,5 +138,5 @@ pub use rovelog_core::{
     Align, Bytes, Clock, Detail, Diagnostic, Diagnostics, Error, ErrorKind, Field, FieldType, Format,
     FormatInfo, Ledger, Limits, LogInfo, LogReader, LogStream, Merged, Payload, ReadOptions, Record, Records,
     RecoverOptions, Recovery, Result, Rule, Scalar, Schema, Segment, Select, Severity, Sliced, State, Text,
-    Timestamp, Topic, TopicId, TopicRef, Usage, UtcOffset, Value,
+    Timestamp, Topic, TopicId, TopicRef, Usage, UtcKnot, UtcOffset, Value,
 };

@@ -1,10 +1,10 @@
-//! Mapped files: the only module in the workspace with `unsafe`.
+//! Mapped files. This is the only module in the workspace with `unsafe`.
 //!
-//! A mapped file that another program shortens has pages without bytes, and reading one raises
-//! `SIGBUS`. The handler here knows the mappings of this module. Either it ends the program with a
-//! message ([`install_sigbus_handler`]), or it puts zeros in place of the pages and notes it in the
-//! mapping's [`Watched`], so that the reader of the log can return an error. Faults at other
-//! addresses go to the previously installed handler.
+//! If another program shortens a mapped file, pages of the mapping have no bytes any more, and
+//! reading one raises `SIGBUS`. The handler in this module knows the mappings of this module. It
+//! either ends the program with a message ([`install_sigbus_handler`]), or maps zeros in place of
+//! the pages and sets the flag in the [`WatchedFile`] of the mapping, so that the reader of the log
+//! can return an error. Faults at other addresses are passed to the previously installed handler.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,49 +13,51 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use rovelog_core::Bytes;
 
-use crate::watch::Watched;
+use crate::watch::WatchedFile;
 
-/// Maps `file` for reading; `path` is its location.
+/// Maps `file`, which is at `path`, for reading.
 #[allow(unsafe_code)]
-pub(crate) fn map(file: &File, path: &Path) -> std::io::Result<(Bytes, Arc<Watched>)> {
-    // SAFETY: the map is private to this process and only ever read, as `&[u8]`. What Rust cannot
-    // rule out is that another process changes the file meanwhile. A log that is written to gives
-    // other bytes, and every reader takes any bytes: none relies on reading the same value twice
-    // for memory safety. A log that grows is read up to the length that it had. A log that is
-    // shortened raises SIGBUS: see the module; the feature `mmap` can be left out.
+pub(crate) fn map(file: &File, path: &Path) -> std::io::Result<(Bytes, Arc<WatchedFile>)> {
+    // SAFETY: the map is private to this process and is only read, as `&[u8]`. Rust cannot rule out
+    // that another process changes the file meanwhile. If it writes to the log, other bytes are
+    // read: this is safe, because no reader relies on reading the same value twice for memory
+    // safety. If the log grows, it is read up to its old length. If the log is shortened, SIGBUS is
+    // raised and handled, see the module. The feature `mmap` can be disabled.
     let map = unsafe { Mmap::map(file)? };
-    let watched = Arc::new(Watched::new(file, path, map.len() as u64)?);
+    let watched = Arc::new(WatchedFile::new(file, path, map.len() as u64)?);
     #[cfg(unix)]
-    let held = Held { _slot: signal::Slot::take(&map, &watched), _watched: Arc::clone(&watched), map };
+    let mapping = Mapping { _slot: signal::Slot::take(&map, &watched), _watched: Arc::clone(&watched), map };
     #[cfg(not(unix))]
-    let held = map;
-    Ok((Bytes::from_owner(held), watched))
+    let mapping = map;
+    Ok((Bytes::from_owner(mapping), watched))
 }
 
-/// A mapping that the handler knows. The slot is released before the mapping.
+/// A mapping that the handler knows. Its slot must be released before the mapping, so it is the
+/// first field.
 #[cfg(unix)]
-struct Held {
-    _slot: signal::Taken,
-    _watched: Arc<Watched>,
+struct Mapping {
+    _slot: signal::SlotGuard,
+    _watched: Arc<WatchedFile>,
     map: Mmap,
 }
 
 #[cfg(unix)]
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for Mapping {
     fn as_ref(&self) -> &[u8] {
         &self.map
     }
 }
 
-/// Ends this process with a message and exit code 1, instead of a crash, when a mapped log is
-/// shortened while it is read. Intended for programs whose main task is reading logs, because it
-/// handles the signal `SIGBUS`. Does nothing on systems without that signal.
+/// Installs a handler for `SIGBUS` that ends this process with a message and exit code 1 if a
+/// mapped log is shortened while it is read. Intended for programs whose main task is reading logs.
+/// Does nothing on systems without this signal.
 pub fn install_sigbus_handler() {
     #[cfg(unix)]
     signal::end();
 }
 
-/// Handles `SIGBUS`, so that a shortened log reads as zeros with a note in its [`Watched`].
+/// Installs a handler for `SIGBUS` that maps zeros in place of the missing pages of a shortened log
+/// and sets the flag in its [`WatchedFile`].
 pub(crate) fn survive_shortened_logs() {
     #[cfg(unix)]
     signal::install();
@@ -72,24 +74,25 @@ mod signal {
 
     use libc::{c_int, c_void, sigaction, siginfo_t};
 
-    use crate::watch::Watched;
+    use crate::watch::WatchedFile;
 
-    /// All slots, newest first. They are reused and never freed, because the handler may read any
-    /// of them.
+    /// List of all slots, newest first. Slots are reused but never freed, because the handler may
+    /// read any of them at any time.
     static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-    /// True if a fault ends the program.
-    static ENDS: AtomicBool = AtomicBool::new(false);
-    /// The size of a page; 0 until the handler is installed.
-    static PAGE: AtomicUsize = AtomicUsize::new(0);
-    /// The previously installed handler: boxed and never freed, because our handler may read it.
-    static BEFORE: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
-    /// The thread that is inside the previously installed handler.
-    static CHAINED: AtomicUsize = AtomicUsize::new(0);
+    /// True if a fault in a mapping ends the program.
+    static ENDS_PROGRAM: AtomicBool = AtomicBool::new(false);
+    /// Size of a page in bytes; 0 until the handler is installed.
+    static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
+    /// The previously installed handler. Never freed, because our handler may read it at any time.
+    static PREVIOUS: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
+    /// Id of the thread that runs the previously installed handler; 0 if none does.
+    static CHAINED_THREAD: AtomicUsize = AtomicUsize::new(0);
 
-    /// A mapping, as the handler sees it: the handler must neither wait nor allocate.
+    /// The description of a mapping for the handler. It consists of atomics, because the handler
+    /// must neither wait nor allocate.
     pub(super) struct Slot {
         taken: AtomicBool,
-        /// Odd while the other fields change.
+        /// Odd while the other fields are being changed.
         version: AtomicUsize,
         start: AtomicUsize,
         end: AtomicUsize,
@@ -97,18 +100,18 @@ mod signal {
         next: AtomicPtr<Slot>,
     }
 
-    /// A slot in use.
-    pub(super) struct Taken(&'static Slot);
+    /// A slot in use. Dropping it releases the slot.
+    pub(super) struct SlotGuard(&'static Slot);
 
     impl Slot {
-        /// Returns a slot for the mapping; `watched` must live as long as the slot.
-        pub(super) fn take(map: &[u8], watched: &Arc<Watched>) -> Taken {
+        /// Returns a slot for the mapping. `watched` must live as long as the slot is in use.
+        pub(super) fn take(map: &[u8], watched: &Arc<WatchedFile>) -> SlotGuard {
             let mut next = SLOTS.load(SeqCst);
-            // SAFETY: slots are leaked boxes, so the pointer is null or good for ever.
+            // SAFETY: slots are leaked boxes, so the pointer is null or valid forever.
             while let Some(slot) = unsafe { next.as_ref() } {
                 if !slot.taken.swap(true, SeqCst) {
                     slot.set(map.as_ptr().addr(), map.len(), watched.flag());
-                    return Taken(slot);
+                    return SlotGuard(slot);
                 }
                 next = slot.next.load(SeqCst);
             }
@@ -127,7 +130,7 @@ mod signal {
                 let first = unsafe { &(*slot).next }.load(SeqCst);
                 match SLOTS.compare_exchange(first, slot, SeqCst, SeqCst) {
                     // SAFETY: as above.
-                    Ok(_) => return Taken(unsafe { &*slot }),
+                    Ok(_) => return SlotGuard(unsafe { &*slot }),
                     // SAFETY: as above.
                     Err(now) => unsafe { &(*slot).next }.store(now, SeqCst),
                 }
@@ -147,13 +150,13 @@ mod signal {
             let version = self.version.load(SeqCst);
             let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
             let shortened = self.shortened.load(SeqCst);
-            // A slot that is being changed does not belong to the mapping being read.
+            // A slot that is being changed cannot be the one of the mapping that is being read.
             let same = version.is_multiple_of(2) && self.version.load(SeqCst) == version;
             (same && (start..end).contains(&address)).then_some((end, shortened))
         }
     }
 
-    impl Drop for Taken {
+    impl Drop for SlotGuard {
         fn drop(&mut self) {
             self.0.set(0, 0, ptr::null());
             self.0.taken.store(false, SeqCst);
@@ -161,11 +164,11 @@ mod signal {
     }
 
     pub(super) fn end() {
-        ENDS.store(true, SeqCst);
+        ENDS_PROGRAM.store(true, SeqCst);
         install();
     }
 
-    /// Installs the handler, again if another one has replaced it.
+    /// Installs the handler. Installs it again if another handler has replaced it.
     pub(super) fn install() {
         static INSTALLING: Mutex<()> = Mutex::new(());
         let _one = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,12 +185,12 @@ mod signal {
             if now.sa_sigaction == ours {
                 return;
             }
-            PAGE.store(usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096), SeqCst);
-            BEFORE.store(Box::leak(Box::new(now)), SeqCst);
+            PAGE_SIZE.store(usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096), SeqCst);
+            PREVIOUS.store(Box::leak(Box::new(now)), SeqCst);
             let mut new = MaybeUninit::<sigaction>::zeroed().assume_init();
             new.sa_sigaction = ours;
-            // Without SA_NODEFER, a signal that the previous handler raises again would wait until
-            // we return.
+            // Without SA_NODEFER, a signal that the previous handler raises again would be blocked
+            // until our handler returns.
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
             libc::sigemptyset(&raw mut new.sa_mask);
             libc::sigaction(libc::SIGBUS, &raw const new, ptr::null_mut());
@@ -205,12 +208,12 @@ mod signal {
             let mut next = SLOTS.load(SeqCst);
             while let Some(slot) = next.as_ref() {
                 if let Some((end, shortened)) = slot.of(address) {
-                    if ENDS.load(SeqCst) {
-                        say_and_end();
+                    if ENDS_PROGRAM.load(SeqCst) {
+                        end_program();
                     }
-                    let page = PAGE.load(SeqCst);
+                    let page = PAGE_SIZE.load(SeqCst);
                     let from = address & !(page - 1);
-                    // The pages after the first page without bytes have none either.
+                    // All pages after the first one without bytes have no bytes either.
                     let zeros = libc::mmap(
                         ptr::with_exposed_provenance_mut(from),
                         (end - from).next_multiple_of(page),
@@ -226,12 +229,12 @@ mod signal {
                 }
                 next = slot.next.load(SeqCst);
             }
-            before(signal, info, context);
+            call_previous(signal, info, context);
         }
     }
 
     /// Ends the program with a message.
-    unsafe fn say_and_end() -> ! {
+    unsafe fn end_program() -> ! {
         const WHY: &[u8] = b"error: a log was shortened by another program while it was read; outputs are \
             incomplete\n  next: copy the log, then read the copy\n";
         // SAFETY: both calls are async-signal-safe, and WHY lives as long as the program.
@@ -243,35 +246,35 @@ mod signal {
 
     /// Passes the signal to the previously installed handler.
     #[allow(clippy::cast_possible_truncation, reason = "a thread's id is as wide as a pointer")]
-    unsafe fn before(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    unsafe fn call_previous(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         // SAFETY: the structure was filled by the system and is never freed; it names a handler of
         // the kind that its flags tell; the calls are async-signal-safe.
         unsafe {
-            let Some(before) = BEFORE.load(SeqCst).as_ref() else { return };
+            let Some(previous) = PREVIOUS.load(SeqCst).as_ref() else { return };
             let me = libc::pthread_self() as usize;
             let sent = (*info).si_code <= 0;
-            // The previous handler may reinstall ours and raise the signal again, as Python's
-            // faulthandler does.
-            let again = CHAINED.swap(me, SeqCst) == me;
-            if before.sa_sigaction == libc::SIG_IGN && sent {
-                // Ignored, as without our handler.
-            } else if again || [libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction) {
+            // The previous handler may reinstall our handler and raise the signal again, as
+            // Python's faulthandler does.
+            let is_chained = CHAINED_THREAD.swap(me, SeqCst) == me;
+            if previous.sa_sigaction == libc::SIG_IGN && sent {
+                // The signal stays ignored, as it would be without our handler.
+            } else if is_chained || [libc::SIG_DFL, libc::SIG_IGN].contains(&previous.sa_sigaction) {
                 libc::signal(signal, libc::SIG_DFL);
                 libc::raise(signal);
-            } else if before.sa_flags & libc::SA_SIGINFO != 0 {
+            } else if previous.sa_flags & libc::SA_SIGINFO != 0 {
                 type Informed = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
-                std::mem::transmute::<usize, Informed>(before.sa_sigaction)(signal, info, context);
+                std::mem::transmute::<usize, Informed>(previous.sa_sigaction)(signal, info, context);
             } else {
-                std::mem::transmute::<usize, extern "C" fn(c_int)>(before.sa_sigaction)(signal);
+                std::mem::transmute::<usize, extern "C" fn(c_int)>(previous.sa_sigaction)(signal);
             }
-            CHAINED.store(0, SeqCst);
+            CHAINED_THREAD.store(0, SeqCst);
         }
     }
 }
 
-/// Ends this process with a message and exit code 1 where Rust would abort it, which happens when
-/// memory runs out. Intended for programs whose main task is reading logs, because it handles the
-/// signal `SIGABRT`. Does nothing on systems without that signal.
+/// Installs a handler for `SIGABRT` that ends this process with a message and exit code 1. Rust
+/// raises this signal if memory runs out. Intended for programs whose main task is reading logs.
+/// Does nothing on systems without this signal.
 #[allow(unsafe_code)]
 pub fn install_abort_handler() {
     #[cfg(unix)]

@@ -1,23 +1,21 @@
-//! Opening: from a path, bytes or a pipe to the reader of the detected format.
+//! Opens logs from a path, bytes or a stream with the reader of the detected format.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use rovelog_core::partial::{END, Ranges};
-use rovelog_core::reader::PROBE_LEN;
-use rovelog_core::{Bytes, Error, ErrorKind, LogStream, ReadOptions, Result};
+use rovelog_core::reader::SEARCH_LEN;
+use rovelog_core::{Bytes, Error, LogStream, ReadOptions, Result};
 
-use crate::detect::built_in;
+#[cfg(feature = "compressed")]
+use crate::archive::{self, Archive, Member, archive_at, member_at};
+use crate::detect::{built_in, only_zeros};
+use crate::file::{SUFFIXES, head, load};
 use crate::formats::{from_files_as, from_known, outline_known, stream_known};
 #[cfg(feature = "compressed")]
 use crate::packed;
 use crate::{AnyLog, FORMATS, Watch};
-
-/// Minimum size of mapped files. Below it, reading is as fast as mapping, and the file may change
-/// safely.
-#[cfg(feature = "mmap")]
-const MAP_FROM: u64 = 1 << 20;
 
 /// Opens a log with the default options.
 ///
@@ -27,34 +25,35 @@ pub fn open(path: impl AsRef<Path>) -> Result<AnyLog> {
     open_with(path, &ReadOptions::default())
 }
 
-/// Opens a log. Large regular files are mapped; other files and pipes are read into memory.
+/// Opens a log. Large regular files are mapped. Other files and pipes are read into memory.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is not a log of a built-in format, or the format
-/// refuses it. The message does not name the path.
+/// Returns an error if the file cannot be read, is not a log of a built-in format, or is refused by
+/// the format. The message does not contain the path.
 pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<AnyLog> {
-    opened(path.as_ref(), None, options, &mut Watch::default())
+    open_path(path.as_ref(), None, options, &mut Watch::default())
 }
 
-/// Opens a log of a known format without looking at its magic number. `format` is its id; `None`
-/// detects the format.
+/// Opens a log without checking its magic number. `format` is a format id; if it is `None`, the
+/// format is detected.
 ///
 /// # Errors
-/// Returns the errors of [`open_with`].
+/// Returns the errors of [`open_with`], and an error if the format is not built in.
 pub fn open_as<'a>(
     format: impl Into<Option<&'a str>>,
     path: impl AsRef<Path>,
     options: &ReadOptions,
 ) -> Result<AnyLog> {
-    opened(path.as_ref(), format.into(), options, &mut Watch::default())
+    open_path(path.as_ref(), format.into(), options, &mut Watch::default())
 }
 
-/// Opens a log that may be shortened by another program while it is read: its bytes then become
-/// zeros, and [`Watch::check`] returns an error. `format` is an id; `None` detects the format.
+/// Opens a log that another program may shorten while it is read. If this happens, the missing
+/// bytes are read as zeros, and [`Watch::check`] returns an error. `format` is a format id; if it
+/// is `None`, the format is detected.
 ///
-/// Call [`Watch::check`] after each piece of work, before you use its result. The function handles
-/// the signal `SIGBUS`. Faults at other addresses go to the previously installed handler, so it
-/// works together with other handlers that do the same.
+/// Call [`Watch::check`] after each piece of work, before you use its result. This function
+/// installs a handler for the signal `SIGBUS`. Faults at other addresses are passed to the
+/// previously installed handler, so it works together with other handlers that do the same.
 ///
 /// # Errors
 /// Returns the errors of [`open_with`].
@@ -66,21 +65,61 @@ pub fn open_watched(
     #[cfg(feature = "mmap")]
     crate::mmap::survive_shortened_logs();
     let mut watch = Watch::default();
-    let log = opened(path.as_ref(), format, options, &mut watch);
+    let log = open_path(path.as_ref(), format, options, &mut watch);
     watch.check()?;
     Ok((log?, watch))
 }
 
-fn opened(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &mut Watch) -> Result<AnyLog> {
-    let (accepted, bytes) = load(path, |head| accept(head, format), watch)?;
-    match accepted {
-        Accepted::Log(format) => with_companions(format, path, bytes, options, watch),
+fn open_path(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &mut Watch) -> Result<AnyLog> {
+    #[cfg(feature = "compressed")]
+    {
+        if let Some((file, name)) = archive::split(path) {
+            let (archive, member) = member_at(&file, &name, &options.limits, watch)?;
+            return open_member(&archive, &name, member, format, options);
+        }
+        if let Some(archive) = archive_at(path, &options.limits, watch)? {
+            let name = archive.only(Some(path))?;
+            return open_member(&archive, name, archive.read(name, &options.limits)?, format, options);
+        }
+    }
+    let (kind, bytes) = load(path, |head| identify(head, format), watch)?;
+    match kind {
+        FileKind::Log(format) => with_companions(format, path, bytes, options, watch),
         #[cfg(feature = "compressed")]
-        Accepted::Packed(compression) => {
-            unpacked(compression, &bytes, format, options, |format, bytes, options| {
+        FileKind::Packed(compression) => {
+            open_packed(compression, &bytes, format, options, |format, bytes, options| {
                 with_companions(format, path, bytes, options, watch)
             })
         }
+    }
+}
+
+/// Opens a log of an archive, with the members that continue it.
+#[cfg(feature = "compressed")]
+fn open_member(
+    archive: &Archive,
+    name: &str,
+    member: Member,
+    format: Option<&str>,
+    options: &ReadOptions,
+) -> Result<AnyLog> {
+    let open = |format: &str, bytes: Bytes, options: &ReadOptions| {
+        let companions = if options.alone { Vec::new() } else { archive.companions(name) };
+        let companion = |path: String| {
+            let bytes = archive.read(&path, &options.limits)?.bytes;
+            Ok((path.rsplit('/').next().unwrap_or_default().to_owned(), bytes))
+        };
+        match companions.into_iter().map(companion).collect::<Result<Vec<_>>>()? {
+            companions if companions.is_empty() => from_known(format, bytes, options),
+            companions => from_files_as(format, bytes, companions, options),
+        }
+    };
+    let mut options = options.clone();
+    options.packing = member.packing;
+    let bytes = member.bytes;
+    match identify_all(&bytes, format)? {
+        FileKind::Log(format) => open(format, bytes, &options),
+        FileKind::Packed(compression) => open_packed(compression, &bytes, format, &options, open),
     }
 }
 
@@ -90,23 +129,60 @@ fn opened(path: &Path, format: Option<&str>, options: &ReadOptions, watch: &mut 
 pub fn companions(path: impl AsRef<Path>, format: Option<&str>) -> Vec<PathBuf> {
     let path = path.as_ref();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
-    // A pipe is not touched: what is read from it is gone.
+    // Pipes are not read here, because their bytes could not be read again.
     if !path.is_file() {
         return Vec::new();
     }
-    let detected = || built_in(&head(&mut File::open(path).ok()?).ok()?).ok();
-    let Some(format) = format.or_else(detected) else { return Vec::new() };
-    names_of_others(format, path, name).iter().map(|name| path.with_file_name(name)).collect()
+    let Some(format) = format.or_else(|| detect_format(path)) else { return Vec::new() };
+    companion_files(format, path, name).into_iter().map(|file| file.path).collect()
 }
 
-/// Returns the names of the companion files, in the same folder, of the log whose first file is
-/// `name`.
-fn names_of_others(format: &str, path: &Path, name: &str) -> Vec<String> {
+/// Detects the format of a file, which may be compressed as a whole.
+fn detect_format(path: &Path) -> Option<&'static str> {
+    let mut file = File::open(path).ok()?;
+    let bytes = head(&mut file).ok()?;
+    #[cfg(feature = "compressed")]
+    if let Some(compression) = packed::Compression::of(&bytes) {
+        let mut start = bytes;
+        // The first block of a bzip2 file can have 900 kB.
+        file.take(SMALL as u64).read_to_end(&mut start).ok()?;
+        return built_in(&packed::first_bytes(compression, &start, SEARCH_LEN)).ok();
+    }
+    built_in(&bytes).ok()
+}
+
+/// A companion file of a log.
+struct CompanionFile {
+    /// Name of the file without the suffix of a compression.
+    name: String,
+    path: PathBuf,
+}
+
+/// Returns the companion files of the log whose first file is `name`, from the same folder.
+fn companion_files(format: &str, path: &Path, name: &str) -> Vec<CompanionFile> {
     let files = FORMATS.iter().find(|known| known.id == format).and_then(|format| format.files);
-    files.map_or_else(Vec::new, |files| (files.others)(name, &|name| path.with_file_name(name).is_file()))
+    let Some(files) = files else { return Vec::new() };
+    let first = SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    let file = |name: &str| {
+        let paths = SUFFIXES.iter().map(|suffix| path.with_file_name(format!("{name}{suffix}")));
+        paths.into_iter().find(|path| path.is_file())
+    };
+    let names = (files.others)(first, &|name| file(name).is_some());
+    names.into_iter().filter_map(|name| Some(CompanionFile { path: file(&name)?, name })).collect()
 }
 
-/// Returns the log with its companion files from the same folder.
+/// Returns the bytes of a companion file, decompressed if needed.
+fn load_companion(path: &Path, options: &ReadOptions, watch: &mut Watch) -> Result<Bytes> {
+    let (head, bytes) = load(path, |head| Ok(head.to_vec()), watch)?;
+    #[cfg(feature = "compressed")]
+    if let Some(compression) = packed::Compression::of(&head) {
+        return Ok(packed::decompress(compression, &bytes, &options.limits)?.0);
+    }
+    let _ = (head, options);
+    Ok(bytes)
+}
+
+/// Opens a log together with its companion files from the same folder.
 fn with_companions(
     format: &str,
     path: &Path,
@@ -117,33 +193,46 @@ fn with_companions(
     let (Some(name), false) = (path.file_name().and_then(|name| name.to_str()), options.alone) else {
         return from_known(format, bytes, options);
     };
-    let names = names_of_others(format, path, name);
-    if names.is_empty() {
+    let files = companion_files(format, path, name);
+    if files.is_empty() {
         return from_known(format, bytes, options);
     }
-    let mut companions = Vec::with_capacity(names.len());
-    for name in names {
-        let ((), bytes) = load(&path.with_file_name(&name), |_| Ok(()), watch)?;
+    let mut companions = Vec::with_capacity(files.len());
+    for CompanionFile { name, path } in files {
+        let bytes = load_companion(&path, options, watch).map_err(|error| {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            let what = format!("the log's further file {file}: {error}");
+            let named = Error::new(error.format, error.kind, error.offset, what);
+            match error.next {
+                Some(next) => named.with_next(next),
+                None => named,
+            }
+        })?;
         companions.push((name, bytes));
     }
     from_files_as(format, bytes, companions, options)
 }
 
-/// Fetches the parts of a remote file that a summary of its log needs: its start and its end, and
-/// what the format says where the rest is. `format` is an id; `None` detects the format.
+/// Fetches the parts of a remote file that the summary of its log needs: its start, its end, and
+/// the parts that the format requests. `format` is a format id; if it is `None`, the format is
+/// detected.
 ///
-/// Returns false if only the whole file will do, because it is compressed.
+/// Returns false if the file is compressed, because then all of it is needed.
 ///
 /// # Errors
 /// Returns an error if the file cannot be read, or is not a log of a built-in format.
 pub fn outline(file: &dyn Ranges, format: Option<&str>) -> Result<bool> {
     let size = file.size();
     file.fetch(&[0..END.min(size), size.saturating_sub(END)..size])?;
-    let head = file.read(0..PROBE_LEN as u64)?;
-    match accept(&head, format)? {
-        Accepted::Log(format) => outline_known(format, file).map(|()| true),
+    let head = file.read(0..(SEARCH_LEN as u64).min(size))?;
+    #[cfg(feature = "compressed")]
+    if Archive::is_at(&file.read(0..(archive::HEAD as u64).min(size))?) {
+        return Ok(false);
+    }
+    match identify(&head, format)? {
+        FileKind::Log(format) => outline_known(format, file).map(|()| true),
         #[cfg(feature = "compressed")]
-        Accepted::Packed(_) => Ok(false),
+        FileKind::Packed(_) => Ok(false),
     }
 }
 
@@ -155,8 +244,8 @@ pub fn from_bytes(bytes: Bytes, options: &ReadOptions) -> Result<AnyLog> {
     from_bytes_as(None, bytes, options)
 }
 
-/// Opens a log in memory of a known format without looking at its magic number. `format` is its id;
-/// `None` detects the format. One that is compressed as a whole is decompressed.
+/// Opens a log in memory without checking its magic number. `format` is a format id; if it is
+/// `None`, the format is detected. A log that is compressed as a whole is decompressed.
 ///
 /// # Errors
 /// Returns the errors of [`from_bytes`], and an error if the format is not built in.
@@ -166,24 +255,30 @@ pub fn from_bytes_as<'a>(
     options: &ReadOptions,
 ) -> Result<AnyLog> {
     let format = format.into();
-    match accept(&bytes[..bytes.len().min(PROBE_LEN)], format)? {
-        Accepted::Log(format) => from_known(format, bytes, options),
+    #[cfg(feature = "compressed")]
+    if let Some(archive) = Archive::of(&bytes) {
+        let name = archive.only(None)?;
+        return open_member(&archive, name, archive.read(name, &options.limits)?, format, options);
+    }
+    match identify_all(&bytes, format)? {
+        FileKind::Log(format) => from_known(format, bytes, options),
         #[cfg(feature = "compressed")]
-        Accepted::Packed(compression) => unpacked(compression, &bytes, format, options, from_known),
+        FileKind::Packed(compression) => open_packed(compression, &bytes, format, options, from_known),
     }
 }
 
-/// Reads a log from a pipe: one pass, bounded memory, records in file order.
+/// Opens a stream of records from a pipe. It takes one pass and bounded memory, and returns records
+/// in file order.
 ///
 /// # Errors
-/// Returns an error if the input cannot be read, is not a log of a built-in format, or the format
-/// refuses it.
+/// Returns an error if the input cannot be read, is not a log of a built-in format, or is refused
+/// by the format.
 pub fn open_stream(input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Box<dyn LogStream>> {
     open_stream_as(None, input, options)
 }
 
-/// Reads a log of a known format from a pipe without looking at its magic number. `format` is its
-/// id; `None` detects the format.
+/// Opens a stream of records from a pipe without checking its magic number. `format` is a format
+/// id; if it is `None`, the format is detected.
 ///
 /// # Errors
 /// Returns the errors of [`open_stream`], and an error if the format is not built in.
@@ -194,41 +289,50 @@ pub fn open_stream_as<'a>(
 ) -> Result<Box<dyn LogStream>> {
     let format = format.into();
     let head = head(&mut input).map_err(|error| Error::io("rovelog", error))?;
-    let accepted = accept(&head, format)?;
+    let kind = identify(&head, format)?;
     let input = Box::new(io::Cursor::new(head).chain(input));
-    match accepted {
-        Accepted::Log(format) => stream_known(format, input, options),
+    match kind {
+        FileKind::Log(format) => stream_known(format, input, options),
         #[cfg(feature = "compressed")]
-        Accepted::Packed(compression) => packed::open_stream(compression, input, format, options),
+        FileKind::Packed(compression) => packed::open_stream(compression, input, format, options),
     }
 }
 
-/// What the first bytes of a file say.
-enum Accepted<'a> {
-    /// A log of this format.
+/// The kind of a file, by its first bytes.
+enum FileKind<'a> {
+    /// A log of the format with this id.
     Log(&'a str),
-    /// A compressed file, whose content decides.
+    /// A compressed file. Its content determines the format.
     #[cfg(feature = "compressed")]
     Packed(packed::Compression),
 }
 
-/// Returns what a file is that starts with `head`. `format` is an id; `None` detects the format.
-fn accept<'a>(head: &[u8], format: Option<&'a str>) -> Result<Accepted<'a>> {
+/// Returns the kind of a file that starts with `head`. `format` is a format id; if it is `None`,
+/// the format is detected.
+fn identify<'a>(head: &[u8], format: Option<&'a str>) -> Result<FileKind<'a>> {
     #[cfg(feature = "compressed")]
     if let Some(compression) = packed::Compression::of(head) {
-        return Ok(Accepted::Packed(compression));
+        return Ok(FileKind::Packed(compression));
     }
-    format.map_or_else(|| built_in(head), Ok).map(Accepted::Log)
+    format.map_or_else(|| built_in(head), Ok).map(FileKind::Log)
 }
 
-/// Size of a compressed file up to which all of it is decompressed to say what it is, or how it is
-/// damaged.
+/// Returns the kind of a file with these bytes.
+fn identify_all<'a>(bytes: &[u8], format: Option<&'a str>) -> Result<FileKind<'a>> {
+    let kind = identify(&bytes[..bytes.len().min(SEARCH_LEN)], format);
+    let is_zero = kind.is_err() && !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0);
+    if is_zero { Err(only_zeros()) } else { kind }
+}
+
+/// Maximum size of compressed files that are decompressed completely, even if the start of their
+/// content is not a log. This finds out whether they are damaged.
 #[cfg(feature = "compressed")]
 const SMALL: usize = 1 << 20;
 
-/// Opens the log in a compressed file. `format` is an id; `None` detects the format.
+/// Opens the log in a compressed file. `format` is a format id; if it is `None`, the format is
+/// detected.
 #[cfg(feature = "compressed")]
-fn unpacked(
+fn open_packed(
     compression: packed::Compression,
     file: &[u8],
     format: Option<&str>,
@@ -236,121 +340,18 @@ fn unpacked(
     open: impl FnOnce(&str, Bytes, &ReadOptions) -> Result<AnyLog>,
 ) -> Result<AnyLog> {
     if format.is_none() && file.len() > SMALL {
-        // A large file of another kind is not decompressed to its end. One whose start cannot be
-        // decompressed fails below, with the reason.
-        let head = packed::first_bytes(compression, file);
-        if head.len() == PROBE_LEN {
+        // A large file of another kind is rejected by the start of its content. If the start cannot
+        // be decompressed, decompressing below returns the reason.
+        let head = packed::first_bytes(compression, file, SEARCH_LEN);
+        if head.len() == SEARCH_LEN {
             built_in(&head)?;
         }
     }
-    let (bytes, packing) = packed::whole(compression, file, options.limits.unpacked)?;
+    let (bytes, packing) = packed::decompress(compression, file, &options.limits)?;
     let mut options = options.clone();
     options.packing = Some(packing);
-    let format = format.map_or_else(|| built_in(&bytes[..bytes.len().min(PROBE_LEN)]), Ok);
+    let format = format.map_or_else(|| built_in(&bytes[..bytes.len().min(SEARCH_LEN)]), Ok);
     format
         .and_then(|format| open(format, bytes, &options))
-        .map_err(|error| packed::not_begun(&packing, error))
-}
-
-/// Returns the bytes of a file after `accept` has agreed to its first ones, so that an endless
-/// device or a huge file of another kind is refused before it is read.
-fn load<T>(path: &Path, accept: impl FnOnce(&[u8]) -> Result<T>, watch: &mut Watch) -> Result<(T, Bytes)> {
-    let mut file = File::open(path).map_err(|error| refused(path, error))?;
-    let metadata = file.metadata().map_err(|error| refused(path, error))?;
-    if metadata.is_dir() {
-        return Err(directory());
-    }
-    let mut bytes = head(&mut file).map_err(|error| refused(path, error))?;
-    let accepted = accept(&bytes)?;
-    if let Some(mapped) = map(path, &file, &metadata, watch) {
-        return Ok((accepted, mapped));
-    }
-    if !bytes.is_empty() {
-        refuse_device(&metadata)?;
-    }
-    file.read_to_end(&mut bytes).map_err(|error| refused(path, error))?;
-    Ok((accepted, bytes.into()))
-}
-
-/// Refuses a device: it may never end, and its bytes would fill the memory.
-///
-/// # Errors
-/// Returns an error if `metadata` is that of a character or block device.
-pub fn refuse_device(metadata: &Metadata) -> Result<()> {
-    #[cfg(unix)]
-    let is_device = {
-        use std::os::unix::fs::FileTypeExt as _;
-        metadata.file_type().is_char_device() || metadata.file_type().is_block_device()
-    };
-    #[cfg(not(unix))]
-    let is_device = false;
-    if is_device {
-        let why = "this is a device, not a regular file";
-        return Err(Error::new("rovelog", ErrorKind::Io, None, why)
-            .with_next("copy its data to a file first: head -c BYTES FILE > copy.log"));
-    }
-    Ok(())
-}
-
-/// Returns the first [`PROBE_LEN`] bytes, or all there are. A pipe may hand them out one by one.
-fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    input.by_ref().take(PROBE_LEN as u64).read_to_end(&mut head)?;
-    Ok(head)
-}
-
-/// Returns the mapped file; `None` if it should be read: small, not regular, or on a file system
-/// that cannot map.
-#[cfg(feature = "mmap")]
-fn map(path: &Path, file: &File, metadata: &Metadata, watch: &mut Watch) -> Option<Bytes> {
-    if !metadata.is_file() || metadata.len() < MAP_FROM {
-        return None;
-    }
-    let (bytes, file) = crate::mmap::map(file, path).ok()?;
-    watch.add(file);
-    Some(bytes)
-}
-
-#[cfg(not(feature = "mmap"))]
-fn map(_: &Path, _: &File, _: &Metadata, _: &mut Watch) -> Option<Bytes> {
-    None
-}
-
-fn directory() -> Error {
-    Error::new("rovelog", ErrorKind::Io, None, "this is a directory, not a log")
-        .with_next("name a file in it")
-}
-
-/// Returns whether the path is an address (`https://...`, `s3://...`): a scheme of letters and
-/// digits, and no file of this name.
-pub fn is_address(path: impl AsRef<Path>) -> bool {
-    let path = path.as_ref();
-    let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
-    let is_scheme =
-        |scheme: &str| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    scheme.is_some_and(is_scheme) && !path.exists()
-}
-
-/// Returns an operating-system error with a clear message and the next step.
-fn refused(path: &Path, error: io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::NotFound if is_address(path) => {
-            let http = path.to_str().is_some_and(|text| text.starts_with("http"));
-            let next = if http { "download the log first: curl -fLO FILE" } else { "download the log first" };
-            let what = "this is an address, not a file";
-            Error::new("rovelog", ErrorKind::Unsupported, None, what).with_next(next)
-        }
-        io::ErrorKind::NotFound => {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let next = match parent {
-                Some(parent) if !parent.exists() => "check the path: its folder does not exist",
-                _ => "check the name and the current folder",
-            };
-            Error::new("rovelog", ErrorKind::Io, None, "no such file").with_next(next)
-        }
-        io::ErrorKind::PermissionDenied => Error::new("rovelog", ErrorKind::Io, None, "permission denied")
-            .with_next("ask the owner, or change the mode: chmod +r FILE"),
-        io::ErrorKind::IsADirectory => directory(),
-        _ => Error::io("rovelog", error),
-    }
+        .map_err(|error| packed::explain_cut(&packing, error))
 }

@@ -1,4 +1,4 @@
-//! Detects whether the mapped files of a log were shortened.
+//! Detects whether the mapped files of a log were shortened while it was open.
 
 #[cfg(feature = "mmap")]
 use std::fs::{File, Metadata};
@@ -12,18 +12,19 @@ use std::sync::{
 
 use rovelog_core::{Error, ErrorKind, Result};
 
-/// The mapped files of a log that was opened with [`open_watched`](crate::open_watched). Without
-/// the feature `mmap` there are none: a log that was read whole cannot change.
+/// The mapped files of a log that was opened with [`open_watched`](crate::open_watched). Empty
+/// without the feature `mmap`, because logs are then read into memory and cannot change.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     #[cfg(feature = "mmap")]
-    files: Vec<Arc<Watched>>,
+    files: Vec<Arc<WatchedFile>>,
 }
 
 impl Watch {
-    /// Checks that the files still have their length; takes a few microseconds for each.
+    /// Checks that the files still have their length. This takes a few microseconds for each file.
     ///
-    /// Data read from the log before this call is as recorded only if the call succeeds.
+    /// If the call succeeds, all data that was read from the log before it was the data in the
+    /// file.
     ///
     /// # Errors
     /// Returns an error if another program has shortened a file of the log since it was opened.
@@ -37,7 +38,7 @@ impl Watch {
     }
 
     #[cfg(feature = "mmap")]
-    pub(crate) fn add(&mut self, file: Arc<Watched>) {
+    pub(crate) fn add(&mut self, file: Arc<WatchedFile>) {
         self.files.push(file);
     }
 
@@ -53,10 +54,10 @@ impl Watch {
     }
 }
 
-/// A mapped file, with its length and identity at opening.
+/// A mapped file, with the length and the identity that it had when it was opened.
 #[cfg(feature = "mmap")]
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedFile {
     path: PathBuf,
     identity: Option<(u64, u64)>,
     len: u64,
@@ -64,9 +65,9 @@ pub(crate) struct Watched {
 }
 
 #[cfg(feature = "mmap")]
-impl Watched {
+impl WatchedFile {
     pub(crate) fn new(file: &File, path: &Path, len: u64) -> std::io::Result<Self> {
-        // The current folder may change later.
+        // The path is made absolute, because the current folder may change later.
         let (path, identity) = (std::path::absolute(path)?, identity(&file.metadata()?));
         Ok(Self { path, identity, len, shortened: AtomicBool::new(false) })
     }
@@ -77,8 +78,8 @@ impl Watched {
         &raw const self.shortened
     }
 
-    /// Returns whether the file was shortened. After a new end, the rest of the page reads as zeros
-    /// without a fault, so the length is checked too.
+    /// Returns whether the file was shortened. Compares its length, too: reading between the new
+    /// end of the file and the end of its last page gives zeros without a fault.
     fn shortened(&self) -> bool {
         if self.shortened.load(Ordering::SeqCst) {
             return true;
@@ -92,7 +93,7 @@ impl Watched {
     }
 }
 
-/// Returns the identity of a file, to detect another file under its name.
+/// Returns the identity of a file, which detects that another file replaced it.
 #[cfg(all(feature = "mmap", unix))]
 #[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn identity(of: &Metadata) -> Option<(u64, u64)> {

@@ -1,4 +1,4 @@
-//! Properties of every format, checked over the whole corpus.
+//! Properties that all formats share, checked on the whole corpus.
 #![cfg(all(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel"))]
 
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ fn logs() -> impl Iterator<Item = (String, AnyLog)> {
 }
 
 #[test]
-fn only_topics_that_are_asked_for_are_latched() {
+fn only_requested_topics_are_latched() {
     let mut met = 0;
     for (name, log) in logs() {
         let Some(span) = log.info().start.zip(log.info().end) else { continue };
@@ -29,8 +29,8 @@ fn only_topics_that_are_asked_for_are_latched() {
                 met += 1;
             }
             let mut out = Vec::new();
-            // Rows before a gap stay with their block, and some parts cannot be a log: both are
-            // reported.
+            // Rows before a gap stay with their block, and some selections cannot be written as a
+            // log. Both are reported.
             if let Ok(sliced) = log.slice(&select, &mut out)
                 && sliced.details.iter().all(|detail| detail.text.is_none())
             {
@@ -41,10 +41,10 @@ fn only_topics_that_are_asked_for_are_latched() {
     assert!(met > 100, "{met} topics start before the middle of their log");
 }
 
-/// The bytes that reading calls lost are exactly those that recovery leaves out; the rest is kept;
-/// and the recovered log has no loss.
+/// Recovery drops exactly the bytes that reading reports as lost and keeps all others. The
+/// recovered log has no loss.
 #[test]
-fn reading_and_recovering_have_one_account_of_loss() {
+fn reading_and_recovery_report_the_same_loss() {
     let (mut lossy, mut wrong) = (0, Vec::new());
     for (name, log) in logs() {
         let mut out = Vec::new();
@@ -52,8 +52,8 @@ fn reading_and_recovering_have_one_account_of_loss() {
         let lost = &log.info().lost;
         lossy += u64::from(!lost.is_empty());
         if report.unchanged && log.format().id == "ulog" {
-            // Bytes that were cut before data was appended are kept: docs/formats/ulog.md, section
-            // 4.
+            // Bytes of a message that was cut before appended data are kept: docs/formats/ulog.md,
+            // section 4.
             let cut = log.diagnostics().counts().get("E-ULOG-002").copied().unwrap_or_default();
             if (cut, log.info().size) != (lost.losses, out.len() as u64) {
                 wrong.push(format!("{name}: unchanged, with {lost}"));
@@ -62,7 +62,7 @@ fn reading_and_recovering_have_one_account_of_loss() {
         }
         let read = (lost.bytes, lost.missing_records);
         let recovered = (report.lost_bytes(), report.missing_records);
-        // Recovery of a ULog also leaves out the subscription of a topic that cannot be decoded.
+        // Recovery of a ULog also drops the subscription of a topic that cannot be decoded.
         let more = log.format().id == "ulog" && recovered.0 >= read.0;
         if read != recovered && !more {
             wrong.push(format!("{name}: reading loses (bytes, records) {read:?}, recovering {recovered:?}"));
@@ -83,7 +83,7 @@ fn reading_and_recovering_have_one_account_of_loss() {
     assert!(lossy > 100, "only {lossy} logs have losses");
 }
 
-/// An output whose reader has closed it.
+/// An output that its reader has closed.
 struct Closed;
 
 impl Write for Closed {
@@ -97,7 +97,7 @@ impl Write for Closed {
 }
 
 #[test]
-fn an_output_that_refuses_is_told_from_all_other_errors() {
+fn write_errors_are_distinguished_from_other_errors() {
     let mut refused = 0;
     for (name, log) in logs() {
         let recovered = log.recover(&mut Closed, &RecoverOptions::default()).map(drop);
@@ -114,8 +114,8 @@ fn an_output_that_refuses_is_told_from_all_other_errors() {
     assert!(refused > 400, "{refused} outputs refused");
 }
 
-/// A topic or a record of another log is an error: never a panic, and never bytes of the other log
-/// read by this log's layout.
+/// A topic or a record of another log is an error. It must not cause a panic, and bytes of the
+/// other log must not be read with the layout of this log.
 #[test]
 fn a_topic_of_another_log_is_refused() {
     let logs: Vec<_> = logs().filter(|(_, log)| !log.topics().is_empty()).collect();

@@ -1,4 +1,5 @@
-//! Detection on real files: `ROVELOG_REAL`, or the folder `../shared/real` next to the workspace.
+//! Detection of the real files in `ROVELOG_REAL`, or in the folder `../shared/real` next to the
+//! workspace.
 
 use std::path::Path;
 
@@ -10,8 +11,7 @@ fn head(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Returns the detection of `path`: the id of one of Rovelog's formats, built in or not, or the
-/// name of the file's kind.
+/// Returns the name of the detected kind of a file: a format id, or the name of another kind.
 fn name(path: &Path) -> &'static str {
     match detect(&head(path)) {
         Detection::Format(format) => format.id,
@@ -24,7 +24,7 @@ fn name(path: &Path) -> &'static str {
 }
 
 #[test]
-fn every_real_file_is_what_its_folder_says() {
+fn every_real_file_is_detected_as_its_folder_says() {
     let Some(real) = rovelog_testing::real("") else { return };
     let mut seen = 0;
     for (folder, extension, id) in [
@@ -43,7 +43,7 @@ fn every_real_file_is_what_its_folder_says() {
             seen += 1;
             let expected = match path.file_name().unwrap().to_str().unwrap() {
                 "bad_empty.vel" => "empty",
-                // Before V1.0 a bag started with its first topic: nothing identifies it.
+                // Bags before V1.0 have no magic number, because they start with their first topic.
                 "bad_magic.vel" | "v0_one_topic.bag" => "unknown",
                 name if name.contains("encrypted") && name.contains("key") => {
                     "the key file of an encrypted ULog"

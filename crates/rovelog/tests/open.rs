@@ -1,10 +1,10 @@
-//! Opening by path, bytes and pipe; and the messages for files that are not logs.
+//! Opening by path, from bytes and from a stream, and the errors for files that are not logs.
 #![cfg(feature = "ulog")]
 
 use rovelog::{AnyLog, Bytes, Error, ErrorKind, ReadOptions, Select};
 use rovelog_testing::Dribble;
 
-/// Returns a flight log with one topic of `rows` rows, built byte by byte.
+/// Returns a flight log, built byte by byte, that has one topic of `rows` rows.
 fn ulog(rows: u64) -> Vec<u8> {
     let mut log = b"ULog\x01\x12\x35\x01".to_vec();
     log.extend(1_000_000_u64.to_le_bytes());
@@ -29,14 +29,14 @@ fn open_error(bytes: &[u8]) -> Error {
     rovelog::from_bytes(Bytes::copy_from_slice(bytes), &ReadOptions::default()).unwrap_err()
 }
 
-fn said(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     format!("{error}\n  next: {}", error.next.as_deref().unwrap_or("-"))
 }
 
 #[test]
-fn a_mapped_a_read_and_a_given_log_are_the_same() {
+fn mapped_and_read_logs_and_logs_in_memory_are_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    // Below and above the size from which files are mapped.
+    // Sizes below and above the minimum size of mapped files.
     for rows in [3, 80_000] {
         let bytes = ulog(rows);
         assert_eq!(bytes.len() > 1 << 20, rows > 3);
@@ -58,8 +58,8 @@ fn a_mapped_a_read_and_a_given_log_are_the_same() {
 }
 
 #[test]
-fn a_pipe_gives_every_record_however_slow() {
-    // One byte at a time, as a slow pipe may.
+fn slow_pipes_return_every_record() {
+    // A slow pipe may return one byte at a time.
     let slow = Dribble::new(ulog(5).leak(), [1]);
     let mut stream = rovelog::open_stream(Box::new(slow), &ReadOptions::default()).unwrap();
     let mut seen = 0;
@@ -72,24 +72,24 @@ fn a_pipe_gives_every_record_however_slow() {
 }
 
 #[test]
-fn what_is_no_log_is_named_with_a_next_step() {
-    insta::assert_snapshot!(said(&open_error(b"PK\x03\x04rest of it")), @"
+fn errors_for_other_kinds_of_files_state_the_next_step() {
+    insta::assert_snapshot!(error_text(&open_error(b"PK\x03\x04rest of it")), @"
     unknown log format (first bytes 50 4b 03 04, a zip archive)
       next: unpack it first
     ");
-    insta::assert_snapshot!(said(&open_error(b"")), @"
+    insta::assert_snapshot!(error_text(&open_error(b"")), @"
     the file is empty
       next: copy the log again from where it was recorded
     ");
-    insta::assert_snapshot!(said(&open_error(b"ULo")), @"
+    insta::assert_snapshot!(error_text(&open_error(b"ULo")), @"
     the file ends after 3 bytes, inside the signature of ULog: it contains no data
       next: copy the log again from where it was recorded
     ");
-    insta::assert_snapshot!(said(&open_error(b"%RLD\x04\x00")), @"
+    insta::assert_snapshot!(error_text(&open_error(b"%RLD\x04\x00")), @"
     the file ends at byte 6, inside its header of 56 bytes
       next: copy the log again from the logger
     ");
-    insta::assert_snapshot!(said(&open_error(b"\x01\x02\x03\xff")), @"
+    insta::assert_snapshot!(error_text(&open_error(b"\x01\x02\x03\xff")), @"
     unknown log format (first bytes 01 02 03 ff)
       next: supported formats: ULog, RLD, VEL, ROS bag; if only the first bytes are damaged, use --input-format
     ");
@@ -101,9 +101,9 @@ fn what_is_no_log_is_named_with_a_next_step() {
 }
 
 #[test]
-fn what_is_no_file_is_named_with_a_next_step() {
+fn errors_for_missing_files_state_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
-    let error = |path: &std::path::Path| said(&rovelog::open(path).unwrap_err());
+    let error = |path: &std::path::Path| error_text(&rovelog::open(path).unwrap_err());
     insta::assert_snapshot!(error(folder.path()), @"
     this is a directory, not a log
       next: name a file in it
@@ -119,10 +119,10 @@ fn what_is_no_file_is_named_with_a_next_step() {
 }
 
 #[test]
-fn a_format_by_name_needs_to_be_built_in() {
+fn formats_by_id_must_be_built_in() {
     let options = ReadOptions::default();
     let error = rovelog::from_bytes_as("sonar", ulog(1).into(), &options).unwrap_err();
-    insta::assert_snapshot!(said(&error), @r#"
+    insta::assert_snapshot!(error_text(&error), @r#"
     the format "sonar" is not built in
       next: built in: ulog, rld, vel, rosbag
     "#);
@@ -131,11 +131,11 @@ fn a_format_by_name_needs_to_be_built_in() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_endless_device_is_refused_by_its_first_bytes() {
+fn an_endless_device_is_rejected_by_its_first_bytes() {
     assert_eq!(rovelog::open("/dev/zero").unwrap_err().kind, ErrorKind::NotThisFormat);
 }
 
-/// A device has no end: with a format given, it would be read until memory runs out.
+/// A device has no end. If the format is specified, it would be read until memory runs out.
 #[cfg(unix)]
 #[test]
 fn a_device_is_refused() {

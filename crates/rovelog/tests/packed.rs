@@ -1,7 +1,7 @@
-//! Logs of all formats that are compressed as a whole: cut, damaged, too large.
+//! Logs of all formats that are compressed as a whole: intact, cut, damaged, and too large.
 #![cfg(feature = "compressed")]
 
-// What a reader makes of a bag, as JSON.
+// Describes a bag as JSON, as a reader sees it.
 #[path = "../../rosbag12/tests/support/mod.rs"]
 mod support;
 
@@ -13,7 +13,7 @@ use rovelog_testing::Log;
 
 type Packer = fn(&[u8]) -> Vec<u8>;
 
-/// The compressions, each with a compressor.
+/// The compressions, each with a function that compresses.
 const PACKERS: [(&str, Packer); 5] =
     [("gzip", gzip), ("bzip2", bzip2), ("xz", xz), ("zstd", zstd), ("lz4", lz4)];
 
@@ -35,7 +35,7 @@ fn xz(data: &[u8]) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// With a checksum, as the tool writes it.
+/// Compresses with a checksum, as the tool `zstd` does by default.
 fn zstd(data: &[u8]) -> Vec<u8> {
     let mut packer = zstd::Encoder::new(Vec::new(), 1).unwrap();
     packer.include_checksum(true).unwrap();
@@ -66,7 +66,8 @@ fn logs() -> Vec<Log> {
 
 type Read_ = (u64, State, Vec<(&'static str, u64)>);
 
-/// Records, state and diagnostics of a log, from memory and from a pipe: both must say the same.
+/// Returns the records, the state and the diagnostics of a log. Reads it from memory and as a
+/// stream, which must agree.
 fn read(bytes: &[u8], what: &str) -> Result<Read_, rovelog::Error> {
     let options = ReadOptions::default();
     let counts = |found: &rovelog::Diagnostics| {
@@ -86,7 +87,7 @@ fn read(bytes: &[u8], what: &str) -> Result<Read_, rovelog::Error> {
     });
     match (&file, &pipe) {
         (Ok(file), Ok(pipe)) => assert_eq!(file, pipe, "{what}"),
-        // A pipe meets what is wrong in the log before the checksum of the compressed data.
+        // A stream finds damage of the log before it reaches the checksum of the compressed data.
         (Err(_), Err(_)) => {}
         _ => panic!("{what}: {file:?}, from a pipe {pipe:?}"),
     }
@@ -102,7 +103,7 @@ fn every_format_is_read_from_every_compression() {
             let what = format!("{} as {name}", log.name);
             let packed = pack(&log.bytes);
             assert_eq!(read(&packed, &what).unwrap(), (records, state, vec![("W-FILE-101", 1)]), "{what}");
-            // Two members or frames are one log, as for the tools themselves.
+            // Two members or frames have one content, as for the tools themselves.
             let (front, back) = log.bytes.split_at(log.bytes.len() / 3);
             let joined = [pack(front), pack(back)].concat();
             assert_eq!(read(&joined, &what).unwrap(), (records, state, vec![("W-FILE-101", 1)]), "{what}");
@@ -123,7 +124,7 @@ fn every_format_is_read_from_every_compression() {
 }
 
 #[test]
-fn a_compressed_file_that_is_cut_is_never_complete() {
+fn cut_compressed_files_are_never_complete() {
     let (mut opened, mut refused) = (0, 0);
     for log in logs() {
         let (all, ..) = read(&log.bytes, &log.name).unwrap();
@@ -156,7 +157,7 @@ fn a_compressed_file_that_is_cut_is_never_complete() {
 }
 
 #[test]
-fn a_wrong_byte_is_never_passed_over() {
+fn wrong_bytes_are_always_detected() {
     let (mut free, mut found) = (0, 0);
     for log in logs() {
         let before = read(&log.bytes, &log.name).unwrap();
@@ -166,7 +167,7 @@ fn a_wrong_byte_is_never_passed_over() {
                 let mut bytes = packed.clone();
                 bytes[at] ^= 0x21;
                 let what = format!("{} as {name} byte {at}", log.name);
-                // The time in the header of gzip, for one, says nothing about the data.
+                // Some bytes do not affect the content, such as the time in the header of gzip.
                 match read(&bytes, &what) {
                     Ok((records, State::Complete, _)) => {
                         assert_eq!(records, before.0, "{what}");
@@ -180,27 +181,28 @@ fn a_wrong_byte_is_never_passed_over() {
     assert!(free < 60 && found > 1000, "{free} bytes do not matter, {found} do");
 }
 
-/// No more than the limit is ever in memory; a pipe needs no limit. What fits is read.
+/// Memory never holds more than the limit. A stream needs no limit. Content up to the limit is
+/// read.
 #[test]
-fn a_bomb_is_refused_at_the_limit() {
+fn decompression_stops_at_the_limit() {
     for log in logs() {
         for (name, pack) in PACKERS {
             let what = format!("{} as {name}", log.name);
             let bomb = pack(&[&log.bytes[..], &vec![0; 20 << 20]].concat());
             let mut options = ReadOptions::default();
-            options.limits.unpacked = 8 << 20;
+            options.limits = options.limits.with_unpacked(8 << 20);
             let error = from_bytes(bomb.clone().into(), &options).map(drop).expect_err(&what);
             assert_eq!(error.kind, ErrorKind::LimitExceeded, "{what}: {error}");
             assert!(error.to_string().contains("8388608 bytes"), "{what}: {error}");
-            options.limits.unpacked = 21 << 20;
+            options.limits = options.limits.with_unpacked(21 << 20);
             assert!(from_bytes(bomb.into(), &options).is_ok(), "{what}");
         }
     }
 }
 
-/// A file of another kind is named, not decompressed to its end.
+/// A compressed file of another kind is named in the error, and not decompressed to its end.
 #[test]
-fn what_is_no_log_inside_is_named() {
+fn compressed_files_of_other_kinds_are_named() {
     for (name, pack) in PACKERS {
         let error =
             from_bytes(pack(&b"PK\x03\x04".repeat(1000)).into(), &ReadOptions::default()).err().unwrap();
@@ -211,8 +213,8 @@ fn what_is_no_log_inside_is_named() {
     assert_eq!(packed::ALL.len(), 5);
 }
 
-/// The compressed bags of the corpus, among them what only a hand-made file has: header fields of
-/// gzip, several members, a wrong checksum.
+/// The compressed bags of the corpus, some of which only a recipe can make: with optional header
+/// fields of gzip, with several members, and with a wrong checksum.
 #[test]
 fn every_case_of_the_corpus_reads_as_expected() {
     let logs = rovelog_testing::ROSBAG;
@@ -223,4 +225,72 @@ fn every_case_of_the_corpus_reads_as_expected() {
             _ => unreachable!("the case is a bag"),
         }
     });
+}
+
+/// Returns the three parts of a recording: 2, 2 and 1 blocks of 10 rows at 1 kSPS.
+fn parts_of_a_recording() -> Vec<Vec<u8>> {
+    use rovelog::rld_format::wire::BlockTimes;
+    use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter, encode_row, unit::Unit};
+
+    const BLOCK: i128 = 10_035_200;
+    let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
+    let spec = LogSpec { channels, block_rows: 10, ..LogSpec::new(1000) };
+    let part = |blocks: std::ops::Range<i128>| {
+        let mut log = RldWriter::new(Cursor::new(Vec::new()), spec.header().unwrap()).unwrap();
+        for block in blocks {
+            let mut rows = Vec::new();
+            for row in 0..10 {
+                encode_row(log.layout(), &[], &[i64::try_from(10 * block).unwrap() + row], &mut rows)
+                    .unwrap();
+            }
+            let times = BlockTimes::new(1_700_000_000_000_000_000 + block * BLOCK, 5_000 + block * BLOCK);
+            log.block(&times.unwrap(), &rows).unwrap();
+        }
+        log.finish_in_place().unwrap().0.into_inner()
+    };
+    vec![part(0..2), part(2..4), part(4..5)]
+}
+
+#[test]
+fn parts_that_are_compressed_one_by_one_are_joined() {
+    let parts = parts_of_a_recording();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let records = |name: &str| {
+        let log = rovelog::open(folder.path().join(name)).unwrap();
+        assert_eq!(log.info().state, State::Complete);
+        log.info().records
+    };
+    let suffixes = [".gz", ".bz2", ".xz", ".zst", ".lz4"];
+    for ((_, pack), suffix) in PACKERS.into_iter().zip(suffixes) {
+        for (number, bytes) in ["", "_p1", "_p2"].into_iter().zip(&parts) {
+            write(&format!("x{}{number}.rld{suffix}", &suffix[1..]), &pack(bytes));
+        }
+        let first = format!("x{}.rld{suffix}", &suffix[1..]);
+        assert_eq!(records(&first), 50, "{suffix}");
+        let others = rovelog::companions(folder.path().join(&first), None);
+        assert_eq!(others.len(), 2, "{suffix}: {others:?}");
+        let alone = {
+            let mut options = ReadOptions::default();
+            options.alone = true;
+            options
+        };
+        let log = rovelog::open_with(folder.path().join(&first), &alone).unwrap();
+        assert_eq!(log.info().records, 20, "{suffix}, only the named file");
+    }
+    // Some parts are compressed.
+    write("mixed.rld", &parts[0]);
+    write("mixed_p1.rld.gz", &gzip(&parts[1]));
+    write("mixed_p2.rld.zst", &zstd(&parts[2]));
+    assert_eq!(records("mixed.rld"), 50);
+    write("other.rld.xz", &xz(&parts[0]));
+    write("other_p1.rld", &parts[1]);
+    assert_eq!(records("other.rld.xz"), 40);
+    // The error names a part that cannot be decompressed.
+    write("bad.rld", &parts[0]);
+    let mut bad = gzip(&parts[1]);
+    bad[12..].fill(0xff);
+    write("bad_p1.rld.gz", &bad);
+    let error = rovelog::open(folder.path().join("bad.rld")).unwrap_err().to_string();
+    assert!(error.contains("bad_p1.rld.gz"), "{error}");
 }

@@ -1,4 +1,5 @@
-//! Logs of which parts are read: what their readers say is true, and what they ask for is enough.
+//! Logs of which only parts are fetched. Everything that their readers report must be true, and the
+//! ranges that they request must be sufficient.
 #![cfg(all(feature = "ulog", feature = "rld", feature = "rosbag", feature = "vel"))]
 
 use std::cell::RefCell;
@@ -15,7 +16,7 @@ use rovelog::{Align, AnyLog, Bytes, ErrorKind, ReadOptions, Record, Result, Sele
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A file of which nothing was fetched yet.
+/// Creates a file of which nothing was fetched yet.
 struct Parts<'a> {
     file: &'a [u8],
     read: RefCell<Vec<Range<u64>>>,
@@ -31,7 +32,7 @@ impl<'a> Parts<'a> {
         Unread::behind(self.size(), &self.read.borrow())
     }
 
-    /// Opens the log, with zeros where nothing was fetched.
+    /// Opens the log, with zeros in place of the bytes that were not fetched.
     fn open(&self) -> Result<AnyLog> {
         let unread = self.unread();
         let mut bytes = self.file.to_vec();
@@ -43,8 +44,8 @@ impl<'a> Parts<'a> {
         from_bytes(bytes.into(), &options)
     }
 
-    /// Fetches what the log asks for until the selected records can be read; `None` where only the
-    /// whole file will do.
+    /// Fetches the ranges that the log requests until the selected records can be read. `None` if
+    /// the log requests the whole file.
     fn select(&self, select: &Select) -> Option<AnyLog> {
         for _ in 0..64 {
             let log = self.open().unwrap();
@@ -85,7 +86,7 @@ impl Ranges for Parts<'_> {
     }
 }
 
-/// Returns the logs of the folder of real ones that are larger than what is fetched first.
+/// Returns the real logs that are larger than the parts that are fetched first.
 fn real() -> Vec<(String, Vec<u8>)> {
     let kinds = [("ulog", "ulg"), ("rld", "rld"), ("rosbag20", "bag"), ("vel", "vel")];
     let folders = kinds.iter().filter_map(|(folder, extension)| {
@@ -95,7 +96,8 @@ fn real() -> Vec<(String, Vec<u8>)> {
     logs.filter(|(_, bytes)| bytes.len() as u64 > 2 * END).collect()
 }
 
-/// An RLD log of two minutes at 8 kHz, with a gap of five seconds in the middle of a block's time.
+/// Returns an RLD log of two minutes at 8 kHz, with a gap of five seconds within the time of a
+/// block.
 fn power() -> Vec<u8> {
     let channels = ["V1", "V2"].map(|name| ChannelSpec::analog(name, Unit::Volt, -8)).to_vec();
     let spec = LogSpec { channels, block_rows: 800, ..LogSpec::new(8000) };
@@ -111,7 +113,8 @@ fn power() -> Vec<u8> {
     log.finish_in_place().unwrap().0.into_inner()
 }
 
-/// An RLD log of six seconds whose rows have an extra word, in blocks beyond what is fetched first.
+/// Returns an RLD log of six seconds. Its rows have an extra word, and its blocks are longer than
+/// the parts that are fetched first.
 fn extra_words() -> Vec<u8> {
     let channels = vec![ChannelSpec::analog("V1", Unit::Volt, -8)];
     let spec = LogSpec { channels, block_rows: 64_000, ..LogSpec::new(64_000) };
@@ -127,7 +130,7 @@ fn extra_words() -> Vec<u8> {
     log
 }
 
-/// A VEL log of ten minutes.
+/// Returns a VEL log of ten minutes.
 fn drive() -> Vec<u8> {
     let data = [7; 2000];
     let messages: Vec<_> = (0..3000)
@@ -138,7 +141,7 @@ fn drive() -> Vec<u8> {
     out
 }
 
-/// A bag of several chunks from several years; none without the real bags.
+/// Returns a bag with several chunks from several years. `None` without the real bags.
 fn years() -> Option<Vec<u8>> {
     let folder = rovelog_testing::real("rosbag20")?;
     let names = ["real_joints_2011", "real_imu_navsat_bz2_2015", "real_audio_2019", "real_turtlesim_2014"];
@@ -151,15 +154,15 @@ fn years() -> Option<Vec<u8>> {
 /// Topic, offset, time and payload of a record.
 type Row = (String, u64, i64, Vec<u8>);
 
-/// What a record is, without the number that depends on the records before it.
-fn facts(record: Result<Record<'_>>) -> Row {
+/// Returns the properties of a record, without its number, which depends on the records before it.
+fn properties(record: Result<Record<'_>>) -> Row {
     let record = record.unwrap();
     let time = record.time.map_or(i64::MIN, |time| time.nanos);
     (record.topic.name.clone(), record.offset, time, record.payload[..].to_vec())
 }
 
 #[test]
-fn an_outline_says_nothing_that_is_not_so() {
+fn summaries_of_partial_logs_are_true() {
     let mut logs = real();
     logs.extend([("power".to_owned(), power()), ("drive".to_owned(), drive())]);
     logs.extend(years().map(|bytes| ("years".to_owned(), bytes)));
@@ -171,7 +174,7 @@ fn an_outline_says_nothing_that_is_not_so() {
         let whole = from_bytes(Bytes::from(file.clone()), &ReadOptions::default()).unwrap();
         let log = match parts.open() {
             Ok(log) => log,
-            // Bags that were never closed.
+            // Bags that were never closed have no index.
             Err(error) => {
                 assert_eq!(error.kind, ErrorKind::PartlyRead, "{name}: {error}");
                 continue;
@@ -203,7 +206,7 @@ fn an_outline_says_nothing_that_is_not_so() {
         let whole_span = all.span().unzip();
         assert!(near(info.start, whole_span.0) || near(info.start, all.start), "{name}: start");
         assert!(near(info.end, whole_span.1) || near(info.end, all.end), "{name}: end");
-        // What is in parts that were not read is refused, not left out.
+        // Records in parts that were not fetched are an error, and not left out.
         if info.records > 0 {
             let mut records = log.records(&Select::all());
             assert!(
@@ -217,7 +220,7 @@ fn an_outline_says_nothing_that_is_not_so() {
 }
 
 #[test]
-fn a_window_is_read_from_what_the_log_asks_for() {
+fn windows_are_read_from_the_requested_ranges() {
     let mut logs = real();
     logs.extend([("power".to_owned(), power()), ("drive".to_owned(), drive())]);
     logs.push(("extra words".to_owned(), extra_words()));
@@ -240,10 +243,11 @@ fn a_window_is_read_from_what_the_log_asks_for() {
                 continue;
             };
             windows += 1;
-            let mut wanted: Vec<_> = whole.records(&select).map(facts).collect();
-            let mut found: Vec<_> = log.records(&select).map(facts).collect();
+            let mut wanted: Vec<_> = whole.records(&select).map(properties).collect();
+            let mut found: Vec<_> = log.records(&select).map(properties).collect();
             if is_rld {
-                // The fit has fewer block times: rows at the ends may be in the window of one only.
+                // The fit uses fewer block times, so rows at the ends can be inside of only one of
+                // the windows.
                 let both = |rows: &[Row], others: &[Row]| {
                     let (first, last) = (others[0].1, others[others.len() - 1].1);
                     rows.iter().filter(|row| (first..=last).contains(&row.1)).cloned().collect::<Vec<_>>()
@@ -267,13 +271,13 @@ fn a_window_is_read_from_what_the_log_asks_for() {
 }
 
 #[test]
-fn a_header_is_fetched_however_long_its_comment_is() {
+fn headers_with_long_comments_are_fetched_completely() {
     let mut file = power();
     let mut header = Header::from_bytes(&file, None).unwrap();
     let end = usize::try_from(header.size()).unwrap();
     header.comment = vec![b'x'; 300_000];
     header.lead_in.comment_length = U32Le::new(300_000);
-    // Of its length, 16 bits have a place.
+    // The header stores only 16 bits of its length.
     header.lead_in.header_length = U16Le::new(u16::try_from(header.size() % (1 << 16)).unwrap());
     file.splice(..end, header.to_bytes());
     let parts = Parts::of(&file);

@@ -4,13 +4,13 @@ use rovelog::{State, Usage};
 use rovelog_testing::{Log, Logs, RLD, ROSBAG, ULOG, VEL};
 
 #[test]
-fn every_byte_is_of_some_kind() {
+fn every_byte_belongs_to_a_category() {
     let mut complete = 0;
     for Log { path, .. } in [ULOG, RLD, ROSBAG, VEL].iter().flat_map(Logs::all) {
         let Ok(log) = rovelog::open(&path) else { continue };
         let (info, usage) = (log.info(), log.usage());
         let bytes: u64 = usage.iter().map(|usage| usage.bytes).sum();
-        // A compressed bag has the size of its content.
+        // The size of a compressed bag is that of its content.
         assert_eq!(bytes, info.size, "{}", path.display());
         let records = usage.iter().filter(|usage| usage.topic.is_some() && usage.kind != "block times");
         assert_eq!(records.map(|usage| usage.count).sum::<u64>(), info.records, "{}", path.display());

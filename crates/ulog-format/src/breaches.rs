@@ -61,6 +61,11 @@ impl Breaches {
         self.value(range, key, part);
     }
 
+    /// Starts another log in the same file.
+    pub(crate) fn restart(&mut self) {
+        self.infos.clear();
+    }
+
     /// "`value` contains the data as described by `key`."
     pub(crate) fn value(&mut self, range: Range<u64>, key: Key<'_>, part: Info<'_>) {
         let Some(ty) = key.type_name() else { return };
@@ -85,6 +90,6 @@ impl Breaches {
                 "{count} {values} longer or shorter than the declared type, {first} first: all bytes are read"
             )
         });
-        self.custom.drain().for_each(|name| definitions.prepare(name.as_bytes()));
+        self.custom.drain().for_each(|name| definitions.prepare(&name));
     }
 }

@@ -24,8 +24,14 @@ pub(crate) struct LogClock {
     /// Log time: the running maximum of the 64-bit timestamps, from the header's start time. Times
     /// past the end of the data, where that is known, do not count.
     pub(crate) now: u64,
+    /// The latest log time of earlier sessions.
+    latest: u64,
     /// The end of the log's data, microseconds.
     pub(crate) data_end: u64,
+    /// Microseconds that are added to times; 0 except in a session whose clock was aligned.
+    pub(crate) shift: u64,
+    /// Whether the times of rows are unknown, because only those of an earlier session are UTC.
+    pub(crate) is_unplaced: bool,
     /// Milliseconds of dropouts so far.
     dropped: u64,
     narrow: HashMap<u32, Narrow>,
@@ -92,7 +98,10 @@ impl LogClock {
         Self {
             clock,
             now: start.min(MAX_MICROS),
+            latest: 0,
             data_end: MAX_MICROS,
+            shift: 0,
+            is_unplaced: false,
             dropped: 0,
             narrow: HashMap::new(),
             has_narrow: false,
@@ -102,6 +111,25 @@ impl LogClock {
     /// Returns the same clock for a log whose data ends at `data_end`.
     pub(crate) fn until(self, data_end: u64) -> Self {
         Self { data_end, now: self.now.min(data_end), ..self }
+    }
+
+    /// Starts a session at `start` of its own clock, whose times are moved by `shift`.
+    pub(crate) fn restart(&mut self, start: u64, shift: u64) {
+        self.latest = self.latest.max(self.now);
+        self.now = start.saturating_add(shift).min(self.data_end);
+        self.shift = shift;
+        self.narrow.clear();
+    }
+
+    /// Returns the latest log time of all sessions as a timestamp.
+    pub(crate) fn end(&self) -> Option<Timestamp> {
+        Timestamp::from_micros(self.latest.max(self.now), self.clock)
+    }
+
+    /// Returns whether times are stored as they are read.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.shift == 0 && !self.is_unplaced
     }
 
     /// Log time as a timestamp.
@@ -127,6 +155,10 @@ impl LogClock {
         match shape.time {
             RowTime::Field(TimeWidth::U64Micros) => {
                 let Some(micros) = shape.plain_time(row) else { return RowMicros::None };
+                if self.is_unplaced {
+                    return RowMicros::None;
+                }
+                let micros = micros.saturating_add(self.shift);
                 if micros > self.now {
                     if micros > MAX_MICROS {
                         return RowMicros::OutOfRange;

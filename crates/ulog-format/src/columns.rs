@@ -42,7 +42,7 @@ impl UlogReader {
     ) -> Result<OneTopic<ColumnBatches<'_>>, UlogError> {
         let topic = &self.topics()[topic.index()];
         let layout = self.definitions().row_layout(topic)?;
-        let schema = plan(topic, layout, select).schema();
+        let schema = plan(self.definitions(), topic, layout, select).schema();
         let builders = Builders::new(select, Some(topic.id), BATCH_ROWS);
         Ok(OneTopic::new(schema, ColumnBatches::new(self, builders)))
     }
@@ -79,7 +79,7 @@ impl UlogReader {
 
 /// Record batches of several topics, in one pass; each batch is of one topic.
 pub struct ColumnBatches<'a> {
-    data: &'a [u8],
+    reader: &'a UlogReader,
     pass: Pass<'a>,
     builders: Builders,
 }
@@ -103,26 +103,31 @@ struct Indexed<'a> {
 }
 
 impl<'a> ColumnBatches<'a> {
-    fn new(reader: &'a UlogReader, builders: Builders) -> Self {
+    fn new(reader: &'a UlogReader, mut builders: Builders) -> Self {
         let select = builders.select();
         let partial = select.start.is_some() || select.end.is_some() || select.blocks.is_some();
         let pass = if reader.is_indexed() || partial {
+            if let Some(moved) = reader.boundaries().iter().find(|boundary| boundary.shift > 0) {
+                let series = reader.definitions().subscriptions();
+                builders.moved_from = series.partition_point(|series| series.offset < moved.at);
+            }
             let blocks = 0..reader.index().blocks.blocks().len();
             Pass::Indexed(Box::new(Indexed { reader, wanted: Vec::new(), blocks, cursor: None }))
         } else {
             Pass::Validating(Box::new(reader.start()), STRIDE)
         };
-        Self { data: &reader.bytes, pass, builders }
+        Self { reader, pass, builders }
     }
 
     /// Collects the first part of the log, and makes space for the others.
     fn scan_first_part(&mut self) {
-        let part = (self.data.len() / PARTS) as u64;
+        let reader = self.reader;
+        let part = (reader.bytes.len() / PARTS) as u64;
         while let Pass::Validating(scanner, until) = &mut self.pass
             && *until < part
-            && validated(scanner, self.data, until, &mut self.builders)
+            && validated(scanner, reader, until, &mut self.builders)
         {
-            self.builders.copy(self.data);
+            self.builders.copy(&reader.bytes);
         }
         self.builders.reserve_for_parts(PARTS);
     }
@@ -137,11 +142,13 @@ impl Iterator for ColumnBatches<'_> {
                 return Some(batch);
             }
             let more = match &mut self.pass {
-                Pass::Validating(scanner, until) => validated(scanner, self.data, until, &mut self.builders),
-                Pass::Indexed(pass) => pass.advance(self.data, &mut self.builders),
+                Pass::Validating(scanner, until) => {
+                    validated(scanner, self.reader, until, &mut self.builders)
+                }
+                Pass::Indexed(pass) => pass.advance(&self.reader.bytes, &mut self.builders),
                 Pass::Done => return None,
             };
-            self.builders.copy(self.data);
+            self.builders.copy(&self.reader.bytes);
             if !more {
                 self.pass = Pass::Done;
                 self.builders.flush();
@@ -151,7 +158,8 @@ impl Iterator for ColumnBatches<'_> {
 }
 
 /// Scans up to `until`, which it moves on; false at the end of the log.
-fn validated(scanner: &mut Scanner, data: &[u8], until: &mut u64, builders: &mut Builders) -> bool {
+fn validated(scanner: &mut Scanner, reader: &UlogReader, until: &mut u64, builders: &mut Builders) -> bool {
+    let data: &[u8] = &reader.bytes;
     let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     let end = index(*until).min(data.len());
     let window = Window { data: &data[..end], base: 0, eof: end == data.len() };
@@ -163,6 +171,14 @@ fn validated(scanner: &mut Scanner, data: &[u8], until: &mut u64, builders: &mut
                 builders.row(&scanner.definitions, data, index(at), row);
             }
             Ok(Step::Message { .. } | Step::Lost { .. } | Step::Unread { .. }) => {}
+            // Its times depend on what follows.
+            Ok(Step::Joined { at, .. }) => {
+                let mut starts = reader.boundaries().iter();
+                if let Some(boundary) = starts.find(|boundary| boundary.at == at) {
+                    boundary.enter(&mut scanner.clock);
+                }
+                builders.join(scanner);
+            }
             Ok(Step::End) => return false,
             Err(need) => {
                 *until = need.0.max(scanner.needed_from() + STRIDE);
@@ -222,7 +238,7 @@ impl<R: Read> UlogStream<R> {
             let (window, summary) = (source.window(), &mut self.summary);
             let index = |at: u64| usize::try_from(at - window.base).expect("within the window");
             scan.rows(window, |definitions, row| {
-                summary.stats(row.series).row(row.at, row.len, Some(row.micros));
+                summary.row(row.series, row.at, row.len, Some(row.micros), row.before);
                 builders.row(definitions, window.data, index(row.at), row.met());
             });
             match scan.step(window) {
@@ -237,6 +253,9 @@ impl<R: Read> UlogStream<R> {
                         builders.row(&scan.definitions, window.data, index(at), row);
                     }
                     self.item(step);
+                    if matches!(step, Step::Joined { .. }) {
+                        builders.join(&self.stream.scan);
+                    }
                 }
                 Err(need) => {
                     builders.copy(window.data);
@@ -305,6 +324,8 @@ pub(crate) struct Builders {
     ready: VecDeque<Batch>,
     /// Rows from which a batch is handed out.
     batch_rows: usize,
+    /// The first topic whose times are not those stored in its rows.
+    moved_from: usize,
 }
 
 /// What is known of a topic's place in the builders.
@@ -328,8 +349,8 @@ pub(crate) struct Builder {
 impl Builders {
     pub(crate) fn new(select: &Select, only: Option<TopicId>, batch_rows: usize) -> Self {
         let windowed = select.start.is_some() || select.end.is_some();
-        let select = select.clone();
-        Self { select, only, windowed, slots: Vec::new(), ready: VecDeque::new(), batch_rows }
+        let (select, slots, ready) = (select.clone(), Vec::new(), VecDeque::new());
+        Self { select, only, windowed, slots, ready, batch_rows, moved_from: usize::MAX }
     }
 
     pub(crate) fn select(&self) -> &Select {
@@ -339,6 +360,13 @@ impl Builders {
     /// Returns whether the selection names a topic.
     pub(crate) fn wants(&self, topic: &Topic) -> bool {
         self.only.map_or_else(|| self.select.keeps_topic(topic), |only| only == topic.id)
+    }
+
+    /// Starts another log in the same file.
+    fn join(&mut self, scanner: &Scanner) {
+        if !scanner.clock.is_plain() {
+            self.moved_from = self.moved_from.min(scanner.definitions.topics.len());
+        }
     }
 
     /// Notes the row whose message starts at `at` in `data`, if it is wanted.
@@ -376,7 +404,11 @@ impl Builders {
         let builder = if self.wants(topic) {
             // What cannot be decoded has no rows either.
             let layout = definitions.row_layout(topic).ok()?;
-            Some(Builder::new(topic, layout, &self.select, rows))
+            let mut builder = Builder::new(definitions, topic, layout, &self.select, rows);
+            if series as usize >= self.moved_from {
+                builder.time_at = None;
+            }
+            Some(builder)
         } else {
             None
         };
@@ -437,8 +469,8 @@ impl Builders {
 }
 
 impl Builder {
-    fn new(topic: &Topic, layout: &Layout, select: &Select, rows: usize) -> Self {
-        let columns = FixedBuilder::with_rows(Arc::new(plan(topic, layout, select)), rows);
+    fn new(definitions: &Definitions, topic: &Topic, layout: &Layout, select: &Select, rows: usize) -> Self {
+        let columns = FixedBuilder::with_rows(Arc::new(plan(definitions, topic, layout, select)), rows);
         let wide = layout.timestamp.filter(|field| field.width == TimeWidth::U64Micros);
         let time_at = wide.map(|field| field.offset);
         Self { topic: topic.id, columns, starts: Vec::new(), time_at, times: Vec::new() }
@@ -457,9 +489,11 @@ impl Builder {
 }
 
 /// Returns the decode plan of a topic for the selected fields.
-pub(crate) fn plan(topic: &Topic, layout: &Layout, select: &Select) -> Plan {
+fn plan(definitions: &Definitions, topic: &Topic, layout: &Layout, select: &Select) -> Plan {
     let format = crate::wire::INFO.id;
     let pairs =
         [("rovelog.format", format), ("rovelog.topic", &topic.name), ("rovelog.type", &topic.type_name)];
-    Plan::new(&layout.record, select, metadata(pairs)).expect("all rows of a format have one size")
+    let padded = if select.like_pyulog { definitions.padded(topic) } else { None };
+    Plan::new(padded.as_ref().unwrap_or(&layout.record), select, metadata(pairs))
+        .expect("all rows of a format have one size")
 }

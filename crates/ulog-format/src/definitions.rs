@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rovelog_core::layout::Layout as RecordLayout;
+use rovelog_core::layout::{Layout as RecordLayout, TextDecoding};
 use rovelog_core::names::UniqueNames;
 use rovelog_core::wire::U64Le;
 use rovelog_core::{Decode, Diagnostics, Limits, Result, Topic, TopicId, Value};
@@ -172,28 +172,39 @@ pub struct Definitions {
     names: UniqueNames,
     /// Subscriptions that wait for the definition of a type.
     waiting: HashMap<String, Vec<u32>>,
-    /// Where ids lost their meaning because there were too many subscriptions, and the topics that
-    /// they meant.
+    /// Where ids lost their meaning, because another log starts or there were too many
+    /// subscriptions, and the topics that they meant.
     pub(crate) vacated: Vec<(u64, u32)>,
     /// Whether the data section has started.
     pub(crate) in_data: bool,
 }
 
 impl Definitions {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self { limits: limits.clone(), ..Self::default() }
+    pub(crate) fn new(limits: &Limits, decoding: TextDecoding) -> Self {
+        let mut definitions = Self { limits: limits.clone(), ..Self::default() };
+        definitions.formats.decoding = decoding;
+        definitions
     }
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
+    /// Starts another log in the same file, whose header is at `at`: ids mean nothing until it
+    /// subscribes them.
+    pub(crate) fn restart(&mut self, at: u64) {
+        let shapes = std::mem::take(&mut self.shapes);
+        let is_known = |shape: &&RowShape| shape.flags & RowShape::UNKNOWN == 0;
+        self.vacated.extend(shapes.0.iter().filter(is_known).map(|shape| (at, shape.series)));
+        self.formats.restart();
+        self.waiting.clear();
+        self.in_data = false;
+    }
+
     /// Lays out a format that is about to be subscribed, so that looking ahead need not.
-    pub(crate) fn prepare(&mut self, name: &[u8]) {
-        if let Ok(name) = std::str::from_utf8(name) {
-            // Whatever is wrong with it is said when it is subscribed.
-            let _ = self.formats.layout(name, &self.limits);
-        }
+    pub(crate) fn prepare(&mut self, name: &str) {
+        // Whatever is wrong with it is said when it is subscribed.
+        let _ = self.formats.layout(name, &self.limits);
     }
 
     /// Returns the subscriptions in file order, parallel to the topics.
@@ -276,6 +287,18 @@ impl Definitions {
                 format!("format {name}: the names {}{more}", names[..names.len().min(8)].join(", "))
             });
         }
+        if defined != Defined::Repeated && !format.is_tight() {
+            notes.push(&rules::EXTRA_BLANKS, at..end, || {
+                let fields: Vec<_> = format.blank_fields().collect();
+                match fields[..] {
+                    [] => format!("format {name} has blanks or NUL bytes around its name or at its end"),
+                    [only] => format!("format {name} has extra blanks at field {only}"),
+                    [first, ..] => {
+                        format!("format {name} has extra blanks at {} fields, {first} first", fields.len())
+                    }
+                }
+            });
+        }
         match defined {
             Defined::New => {}
             Defined::Repeated => {
@@ -314,11 +337,17 @@ impl Definitions {
     fn subscribe(
         &mut self,
         range: std::ops::Range<u64>,
-        wire::Subscription { multi_id, msg_id, message_name }: wire::Subscription<'_>,
+        subscription: wire::Subscription<'_>,
         notes: &mut Diagnostics,
     ) {
         // Validated before: a name is UTF-8.
-        let Ok(type_name) = std::str::from_utf8(message_name) else { return };
+        let Some(type_name) = subscription.name() else { return };
+        let wire::Subscription { multi_id, msg_id, message_name } = subscription;
+        if message_name.len() != type_name.len() {
+            notes.push(&rules::EXTRA_BLANKS, range.clone(), || {
+                format!("the subscription of {type_name} has blanks or NUL bytes around the name")
+            });
+        }
         let shape = self.shapes.get(msg_id);
         if shape.flags & RowShape::UNKNOWN == 0 {
             let known = &mut self.subscriptions[shape.series as usize];

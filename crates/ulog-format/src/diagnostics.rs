@@ -62,6 +62,18 @@ rovelog_core::rules! {
         "values of info messages with another length than their type: reported once with their number"
     UNDEFINED_COMPAT_BITS "W-ULOG-125" "undefined_compat_bits" Note
         "compatible flag bits that the specification does not define"
+    EXTRA_BLANKS "W-ULOG-126" "extra_blanks" Note
+        "a format or subscription with blanks or NUL bytes that the grammar does not have: read without them"
+    DAMAGED_HEADER "W-ULOG-127" "damaged_header" Note
+        "a log whose header is damaged or missing: read from its first message on; `rovelog recover` writes a header"
+    SECOND_HEADER "W-ULOG-128" "second_header" Note
+        "the header of another log in the same file: its topics have their own clock; `rovelog split --at-restart` separates the logs"
+    CLOCK_RESTARTS "W-ULOG-129" "clock_restarts" Note
+        "a clock that restarts within a log, so that no UTC holds for all of it; `rovelog split --at-restart` separates the parts"
+    GPS_DATE "W-ULOG-130" "gps_date" Note
+        "GPS fixes with dates from 2000 to 2011, before ULog existed: a receiver with a week rollover, not used as UTC"
+    UTC_JUMPS "W-ULOG-131" "utc_jumps" Note
+        "the UTC of GPS fixes jumps by a second or more within the log"
 }
 
 #[cfg(test)]

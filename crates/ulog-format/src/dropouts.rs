@@ -4,6 +4,8 @@
 //! steady rate tells: between its last row before the message and its first behind it is a gap, and
 //! so many periods fit into it.
 
+use std::ops::Range;
+
 use rovelog_core::{LogReader, Timestamp, TopicId};
 
 use crate::reader::UlogReader;
@@ -20,6 +22,14 @@ pub struct Dropout {
     pub millis: u16,
     /// The offset of the message.
     pub offset: u64,
+}
+
+impl Dropout {
+    /// Returns the time that it covers, nanoseconds; `None` without a time.
+    pub fn span(&self) -> Option<Range<i64>> {
+        let start = self.time?.nanos;
+        Some(start..start.saturating_add(i64::from(self.millis) * 1_000_000))
+    }
 }
 
 /// What a topic lost by a dropout.

@@ -8,9 +8,15 @@ use rovelog_core::text::count;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UlogError {
-    /// The first bytes are not the ULog magic.
+    /// The first bytes are not the ULog magic, and no definitions follow.
     #[error("not a ULog: the file does not start with 55 4c 6f 67 01 12 35")]
     NotUlog,
+    /// A file that was to be read as a ULog has neither a header nor messages.
+    #[error("not a ULog: no header and no valid message in the first {}", count(*searched, "byte"))]
+    NoMessages {
+        /// Number of bytes that were searched.
+        searched: u64,
+    },
     /// The file ends inside its 16-byte header.
     #[error("the file ends at byte {len}, inside the 16-byte header of a ULog")]
     HeaderCut {
@@ -44,16 +50,6 @@ pub enum UlogError {
     NoSuchTopic {
         /// The topic.
         topic: String,
-    },
-    /// A field that a format does not have, or has with another type.
-    #[error("{format} has no field {field} of type {wanted}")]
-    NoSuchField {
-        /// The format.
-        format: String,
-        /// The field, by its flat name.
-        field: String,
-        /// The type that was asked for.
-        wanted: String,
     },
     /// A row that is neither the full nor the trimmed size of its format.
     #[error("a row of {}, but rows of {topic} have {trimmed} or {full}", count(*got, "byte"))]
@@ -147,6 +143,12 @@ pub enum UlogError {
         /// Number of the log, from 1.
         number: usize,
     },
+    /// A log to be merged that contains several recordings.
+    #[error("log {number} contains several recordings with clocks of their own")]
+    SeveralSessions {
+        /// Number of the log, from 1.
+        number: usize,
+    },
     /// Logs to be merged whose clocks started at different times.
     #[error("the clocks of the logs started up to {seconds} s apart")]
     ClocksDiffer {
@@ -173,7 +175,16 @@ pub enum UlogError {
 impl UlogError {
     fn meaning(&self) -> Meaning {
         match self {
-            Self::NotUlog => (ErrorKind::NotThisFormat, Some(0), None),
+            Self::NotUlog => (
+                ErrorKind::NotThisFormat,
+                Some(0),
+                Some("if only its start is damaged: rovelog recover FILE --input-format ulog -o OUT"),
+            ),
+            Self::NoMessages { .. } => (
+                ErrorKind::NotThisFormat,
+                Some(0),
+                Some("look for another copy of the log; leave out --input-format if it is of another format"),
+            ),
             Self::HeaderCut { len } => {
                 (ErrorKind::Truncated, Some(*len), Some("copy the log again from its source"))
             }
@@ -185,9 +196,6 @@ impl UlogError {
             }
             Self::NoSuchTopic { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("`topics` lists the topics of the log"))
-            }
-            Self::NoSuchField { .. } => {
-                (ErrorKind::InvalidArgument, None, Some("its `schema` lists the fields"))
             }
             Self::Undecodable { .. } | Self::RowSize { .. } => (ErrorKind::Malformed, None, None),
             Self::BadFormat { .. } => {
@@ -234,6 +242,11 @@ impl UlogError {
                 ErrorKind::InvalidArgument,
                 None,
                 Some("if all were recorded after the same boot: --time-base boot"),
+            ),
+            Self::SeveralSessions { .. } => (
+                ErrorKind::Unsupported,
+                None,
+                Some("separate them first: rovelog split FILE --at-restart -o DIR"),
             ),
             Self::ClocksDiffer { .. } => {
                 (ErrorKind::InvalidArgument, None, Some("align them by UTC: --time-base utc"))

@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use rovelog_core::index::{Index as Blocks, Skips, Span};
-use zerocopy::FromBytes as _;
 
 use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape, Shapes};
-use crate::scan::{AHEAD, MetRow, plain_row, plain_time};
-use crate::wire::{DataHead, Dropout, FLAG_BITS_AT, HEADER_LEN, Message, MessageHeader, kind};
+use crate::scan::{AHEAD, MetRow, Scanner, plain_row, plain_time};
+use crate::sessions::Boundary;
+use crate::wire::{Data, Dropout, HEADER_LEN, MSG_ID_LEN, Message, MessageHeader, kind};
 
 /// What is noted of a block.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,19 +71,23 @@ pub(crate) struct Index {
     /// The header's start time, and the end of the log's data, microseconds.
     log_start: u64,
     data_end: u64,
+    /// Offset of the first message.
+    first: u64,
     /// Where a subscription becomes active: offset, series, shape.
     active: Vec<(u64, u32, RowShape)>,
     /// The shapes by topic.
     shapes: Vec<RowShape>,
     /// In which eras each topic has rows.
     pub(crate) topic_eras: Vec<[bool; 3]>,
+    /// Where sessions behind the first one start.
+    pub(crate) boundaries: Vec<Boundary>,
 }
 
 impl Index {
-    /// Returns an index of a log that starts at `log_start` and whose data ends at `data_end`,
-    /// microseconds.
-    pub(crate) fn new(log_start: u64, data_end: u64) -> Self {
-        Self { log_start, data_end, ..Self::default() }
+    /// Returns an index of the log that `scanner` is about to scan, whose first log time is
+    /// `log_start`, microseconds.
+    pub(crate) fn new(log_start: u64, scanner: &Scanner) -> Self {
+        Self { log_start, data_end: scanner.clock.data_end, first: scanner.first, ..Self::default() }
     }
 
     /// Returns the era of a time, nanoseconds.
@@ -146,6 +150,8 @@ pub(crate) struct Cursor<'a> {
     skips: Skips<'a>,
     active: usize,
     shapes: Shapes,
+    /// How many boundaries of sessions it has passed.
+    entered: usize,
     pub(crate) clock: LogClock,
 }
 
@@ -174,7 +180,7 @@ impl<'a> Met<'a> {
     /// Returns the fields of a row.
     #[inline]
     pub(crate) fn row_bytes(&self) -> &'a [u8] {
-        &self.payload[size_of::<DataHead>()..]
+        &self.payload[MSG_ID_LEN..]
     }
 }
 
@@ -192,14 +198,8 @@ impl<'a> Cursor<'a> {
         definitions: &'a Definitions,
         start_time: u64,
     ) -> Self {
-        Self::from(
-            data,
-            index,
-            definitions,
-            FLAG_BITS_AT,
-            index.blocks.end(),
-            LogClock::new(start_time).until(index.data_end),
-        )
+        let clock = LogClock::new(start_time).until(index.data_end);
+        Self::from(data, index, definitions, index.first, index.blocks.end(), clock)
     }
 
     /// Returns a pass over some blocks.
@@ -212,15 +212,19 @@ impl<'a> Cursor<'a> {
         let all = index.blocks.blocks();
         let end = all.get(blocks.end).map_or(index.blocks.end(), |next| next.start);
         let first = &all[blocks.start];
-        let clock = LogClock::new(first.mark.now).until(index.data_end);
-        Self::from(data, index, definitions, first.start, end, clock)
+        let mut clock = LogClock::new(first.mark.now).until(index.data_end);
+        let entered = index.boundaries.partition_point(|boundary| boundary.at < first.start);
+        if let Some(last) = entered.checked_sub(1) {
+            clock.shift = index.boundaries[last].shift;
+        }
+        Self { entered, ..Self::from(data, index, definitions, first.start, end, clock) }
     }
 
     /// Returns the same pass, started where the first message is; for one that starts with the
     /// first block.
     pub(crate) fn after_the_header(self) -> Self {
-        let skips = self.index.blocks.skips_from(FLAG_BITS_AT);
-        Self { at: FLAG_BITS_AT, skips, ..self }
+        let skips = self.index.blocks.skips_from(self.index.first);
+        Self { at: self.index.first, skips, ..self }
     }
 
     fn from(
@@ -232,7 +236,8 @@ impl<'a> Cursor<'a> {
         clock: LogClock,
     ) -> Self {
         let skips = index.blocks.skips_from(at);
-        Self { data, index, definitions, at, end, skips, active: 0, shapes: Shapes::default(), clock }
+        let shapes = Shapes::default();
+        Self { data, index, definitions, at, end, skips, active: 0, shapes, entered: 0, clock }
     }
 }
 
@@ -251,7 +256,16 @@ impl<'a> Cursor<'a> {
             }
             self.active += 1;
         }
-        self.index.active.get(self.active).map_or(skip, |(at, ..)| skip.min(*at))
+        let mut stop = self.index.active.get(self.active).map_or(skip, |(at, ..)| skip.min(*at));
+        while let Some(next) = self.index.boundaries.get(self.entered) {
+            if next.at > self.at {
+                stop = stop.min(next.at);
+                break;
+            }
+            next.enter(&mut self.clock);
+            self.entered += 1;
+        }
+        stop
     }
 
     /// Returns the message at the place, which [`settle`](Self::settle) found to be one; steps
@@ -264,11 +278,11 @@ impl<'a> Cursor<'a> {
         let mut met = Met { at, msg_type: header.msg_type, payload, row: None };
         self.at = met.end();
         if met.msg_type == kind::DATA
-            && let Ok((head, bytes)) = DataHead::ref_from_prefix(payload)
+            && let Some(Data { msg_id, row }) = Data::view(payload)
         {
-            let shape = self.shapes.get(head.msg_id.get());
-            if shape.usable() && shape.fits(bytes.len()) {
-                let time = self.clock.row(shape, bytes);
+            let shape = self.shapes.get(msg_id);
+            if shape.usable() && shape.fits(row.len()) {
+                let time = self.clock.row(shape, row);
                 met.row = Some(MetRow { series: shape.series, time, now: self.clock.now });
             }
         } else if met.msg_type == kind::DROPOUT {
@@ -288,6 +302,9 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn plain_rows(&mut self, stop: u64, sink: &mut impl FnMut(u64, MetRow)) {
         let (Ok(mut at), Ok(stop)) = (usize::try_from(self.at), usize::try_from(stop)) else { return };
+        if !self.clock.is_plain() {
+            return;
+        }
         let (mut now, data_end) = (self.clock.now, self.clock.data_end);
         let mut touched = 0_u8;
         while at < stop
@@ -358,5 +375,5 @@ pub(crate) fn message_at(data: &[u8], at: u64) -> Option<(&MessageHeader, &[u8])
 /// Returns the fields of the row at `at`, whose whole message is in `data`.
 #[inline]
 pub(crate) fn row_bytes(data: &[u8], at: u64) -> Option<&[u8]> {
-    message_at(data, at)?.1.get(size_of::<DataHead>()..)
+    message_at(data, at)?.1.get(MSG_ID_LEN..)
 }

@@ -1,20 +1,20 @@
 //! Layouts: where the fields of a format lie in a row. Resolved once per format, shared by its
 //! topics.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use rovelog_core::layout::{Builder as Fields, Element, Layout as Record, Len};
+use rovelog_core::layout::{Builder as Fields, Element, Layout as Record, Len, TextDecoder, TextDecoding};
 use rovelog_core::names::UniqueNames;
 use rovelog_core::{Limits, Scalar};
 
 use crate::px4::fields::{self, Release};
 use crate::schema::{Basic, FormatText, TypeName, is_padding};
-use crate::wire::{DataHead, Info};
+use crate::wire::{Info, MSG_ID_LEN};
 
 /// The largest row: a message's payload less the id. Section 6 of docs/formats/ulog.md.
-const MAX_ROW: u64 = u16::MAX as u64 - size_of::<DataHead>() as u64;
+const MAX_ROW: u64 = u16::MAX as u64 - MSG_ID_LEN as u64;
 
 /// A format's record, and what only ULog knows of it.
 #[derive(Debug, PartialEq)]
@@ -77,8 +77,12 @@ impl fmt::Display for Undecodable {
 pub(crate) struct Formats {
     texts: HashMap<String, Arc<str>>,
     layouts: HashMap<String, Arc<Layout>>,
+    /// Names of formats that an earlier log in the file defined, and this one not yet.
+    earlier: HashSet<String>,
     /// What could not be laid out, until another definition may have changed that.
     failed: HashMap<String, Undecodable>,
+    /// How the texts of rows are decoded.
+    pub(crate) decoding: TextDecoding,
     /// Whether the log is PX4's, so far; then names of types and fields say units.
     px4: bool,
     /// The release of PX4, where the log has said so.
@@ -93,7 +97,9 @@ impl Default for Formats {
         Self {
             texts: HashMap::new(),
             layouts: HashMap::new(),
+            earlier: HashSet::new(),
             failed: HashMap::new(),
+            decoding: TextDecoding::default(),
             px4: false,
             release: None,
             budget: 1 << 20,
@@ -120,11 +126,18 @@ impl Formats {
     pub(crate) fn define(&mut self, format: &FormatText<'_>, payload: &[u8]) -> Defined {
         self.budget += 4 * payload.len() as u64;
         let text = std::str::from_utf8(payload).expect("FormatText accepts only UTF-8");
+        let is_new = !self.earlier.is_empty() && self.earlier.remove(format.name);
         match self.texts.get(format.name) {
-            Some(known) if **known == *text => Defined::Repeated,
+            Some(known) if **known == *text => {
+                if is_new {
+                    Defined::New
+                } else {
+                    Defined::Repeated
+                }
+            }
             known => {
-                let defined = if known.is_some() { Defined::Redefined } else { Defined::New };
-                if defined == Defined::Redefined {
+                let defined = if known.is_some() && !is_new { Defined::Redefined } else { Defined::New };
+                if known.is_some() {
                     // Any layout may contain the old one.
                     self.layouts.clear();
                 }
@@ -135,6 +148,11 @@ impl Formats {
                 defined
             }
         }
+    }
+
+    /// Starts another log in the same file: a definition of a known name is a new one.
+    pub(crate) fn restart(&mut self) {
+        self.earlier = self.texts.keys().cloned().collect();
     }
 
     /// Takes an information message: PX4 writes what it is before its formats.
@@ -150,6 +168,12 @@ impl Formats {
     /// Returns the definition text of a format.
     pub(crate) fn text(&self, name: &str) -> Option<&Arc<str>> {
         self.texts.get(name)
+    }
+
+    /// Returns the name of a format as it is kept, and its definition text.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn definition(&self, name: &str) -> Option<(&str, &str)> {
+        self.texts.get_key_value(name).map(|(name, text)| (&**name, &**text))
     }
 
     /// Returns the layout of format `name` as it is defined now.
@@ -221,7 +245,7 @@ impl Formats {
         let format = FormatText::parse(text.as_bytes()).expect("only valid texts are defined");
 
         path.push(name.to_owned());
-        let mut builder = Builder::new(name);
+        let mut builder = Builder::new(name, &self.decoding);
         // The field came with 1.14, as the old meanings of flight modes had gone.
         let old_modes = !format.fields().any(|(_, field)| field == "nav_state_user_intention");
         let of_px4 = self.px4.then_some((self.release, old_modes));
@@ -230,7 +254,7 @@ impl Formats {
                 self.budget.checked_sub(1).ok_or(Undecodable::TooLarge("too many redefinitions"))?;
             let kind = match Basic::parse(ty.base) {
                 Some(Basic::Scalar(scalar)) => Kind::Basic(Element::Scalar(scalar)),
-                Some(Basic::Char) => Kind::Basic(Element::Char),
+                Some(Basic::Char) => Kind::Basic(Element::Char(TextDecoder::UTF8)),
                 None => Kind::Nested(self.resolve(ty.base, limits, path)?),
             };
             builder.field(ty, field, kind, limits)?;
@@ -263,10 +287,10 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, decoding: &TextDecoding) -> Self {
         Self {
             name: name.to_owned(),
-            fields: Record::builder(name),
+            fields: Record::builder(name).with_text_decoding(decoding),
             full: 0,
             trimmed: 0,
             leaves: 0,

@@ -2,14 +2,15 @@
 //!
 //! # Open
 //!
-//! [`Ulog::open`](Format::open) takes bytes in memory or in a mapped file.
+//! [`UlogReader::open`] takes a path, [`UlogReader::from_bytes`] bytes in memory or in a mapped file, and
+//! [`UlogReader::options`] has further options.
 //! [`Ulog::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
 //! error: an error means that nothing can be read.
 //!
 //! ```no_run
-//! use ulog_format::{Format, LogStream, ReadOptions, Ulog};
+//! use ulog_format::{Format, LogStream, ReadOptions, Ulog, UlogReader};
 //!
-//! let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
+//! let log = UlogReader::open("flight.ulg")?;
 //!
 //! let mut pipe = Ulog::stream(Box::new(std::io::stdin()), &ReadOptions::default())?;
 //! while let Some(record) = pipe.next_record()? {
@@ -25,8 +26,8 @@
 //! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
-//! # use ulog_format::{Format, LogReader, ReadOptions, Ulog};
-//! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
+//! # use ulog_format::{LogReader, UlogReader};
+//! # let log = UlogReader::open("flight.ulg")?;
 //! let info = log.info();
 //! println!("{}, {} bytes lost, {:?} to {:?}", info.state.name(), info.lost.bytes, info.start, info.end);
 //! for topic in log.topics() {
@@ -42,12 +43,12 @@
 //! # Iterate
 //!
 //! [`records`](LogReader::records) returns records in time order, `records_in_file_order` in the
-//! order of the file. [`UlogReader::row`] reads single fields in place; [`typed`] reads rows as
-//! structs of your own.
+//! order of the file. [`UlogReader::row`] reads single fields in place;
+//! [`TopicRef::rows`](rovelog_core::TopicRef::rows) reads rows as your own structs.
 //!
 //! ```no_run
-//! # use ulog_format::{Format, LogReader, ReadOptions, Select, Ulog};
-//! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
+//! # use ulog_format::{LogReader, Select, UlogReader};
+//! # let log = UlogReader::open("flight.ulg")?;
 //! for record in log.records(&Select::topic("vehicle_attitude")) {
 //!     let record = record?;
 //!     let row = log.row(&record)?;
@@ -64,8 +65,8 @@
 //! topics in one pass.
 //!
 //! ```no_run
-//! # use ulog_format::{Format, LogReader, ReadOptions, Select, Ulog};
-//! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
+//! # use ulog_format::{LogReader, Select, UlogReader};
+//! # let log = UlogReader::open("flight.ulg")?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("vehicle_attitude") {
 //!     for batch in topic.columns(&Select::all())? {
@@ -105,9 +106,8 @@
 //! [`Ulog::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
-//! # use ulog_format::{Format, LogReader, ReadOptions, Ulog};
-//! # use ulog_format::rovelog_core::RecoverOptions;
-//! # let log = Ulog::open(std::fs::read("flight.ulg")?.into(), &ReadOptions::default())?;
+//! # use ulog_format::{LogReader, RecoverOptions, UlogReader};
+//! # let log = UlogReader::open("flight.ulg")?;
 //! let mut recovered = std::fs::File::create("flight-recovered.ulg")?;
 //! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
@@ -124,7 +124,7 @@
 //!   are decoded.
 //! - [`UlogReader`]: random access to a log in memory or in a mapped file; [`UlogStream`]: one pass
 //!   over a pipe, in bounded memory. Both return [`Record`]s, and [`Row`] for their fields.
-//! - [`typed`]: rows as structs of your own, declared with [`rows!`].
+//! - [`TopicRef::rows`](rovelog_core::TopicRef::rows): rows as your own structs, through serde.
 //! - [`LogReader::recover`]: every intact message of a damaged log, with an account of every byte.
 //! - [`LogReader::slice`] and [`Ulog::merge`](Format::merge): a part of a log, or several logs, as a
 //!   new log.
@@ -141,8 +141,12 @@ pub mod diagnostics;
 mod dropouts;
 mod edit;
 mod error;
+mod flags;
 mod index;
 mod layout;
+mod locate;
+#[cfg(feature = "arrow")]
+mod padded;
 mod parameters;
 mod partial;
 mod parts;
@@ -151,10 +155,10 @@ mod reader;
 mod row;
 mod scan;
 mod schema;
+mod sessions;
 mod state;
 mod step;
 mod stream;
-pub mod typed;
 mod usage;
 mod utc;
 mod validate;
@@ -163,14 +167,16 @@ mod writer;
 
 use std::io::{Read, Write};
 use std::ops::Range;
+use std::path::Path;
 
 #[cfg(feature = "arrow")]
 use arrow_schema::ArrowError;
+use rovelog_core::layout::EscapedTexts;
 use rovelog_core::partial::Ranges;
 use rovelog_core::reader::{Texts, refuse};
 use rovelog_core::{
-    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, RecoverOptions, Recovery,
-    Result, Sliced, Topic, TopicId, Usage,
+    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Record, Records, Recovery, Sliced, Topic,
+    TopicId, Usage,
 };
 #[cfg(feature = "arrow")]
 use rovelog_core::{Batches, TopicBatches};
@@ -187,6 +193,7 @@ pub use reader::UlogReader;
 #[doc(hidden)]
 pub use row::Number;
 pub use row::{Place, Row};
+pub use sessions::Session;
 pub use stream::{StreamItem, UlogStream};
 pub use writer::{
     DefaultOf, FormatBuilder, InfoValue, ParameterValue, RowBuffer, TopicHandle, UlogWriter, append,
@@ -195,19 +202,23 @@ pub use writer::{
 
 // Users of this crate alone find here the traits that open and read a log, and core itself.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
+pub use rovelog_core::{
+    Error, Format, LogReader, LogStream, OpenOptions, ReadOptions, RecoverOptions, Result, Select,
+};
 
 /// The ULog format.
 #[derive(Clone, Copy, Debug)]
 pub struct Ulog;
 
 impl Format for Ulog {
-    const INFO: FormatInfo = wire::INFO;
+    const INFO: FormatInfo = FormatInfo { recognizes: Some(locate::recognizes), ..wire::INFO };
     type Reader = UlogReader;
     type Stream = UlogStream<Box<dyn Read + Send>>;
 
+    /// Opens a log. A file without the magic number and without definitions in its first 64 KiB only
+    /// gets here on request; it is a ULog if messages are found in it.
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<UlogReader> {
-        Ok(UlogReader::new(bytes, options)?)
+        Ok(UlogReader::salvage(bytes, options)?)
     }
 
     fn outline(file: &dyn Ranges) -> Result<()> {
@@ -215,11 +226,40 @@ impl Format for Ulog {
     }
 
     fn stream(input: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
-        Ok(UlogStream::new(input, options)?)
+        Ok(UlogStream::salvage(input, options)?)
     }
 
     fn merge(logs: &[&UlogReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
         Ok(edit::merge(logs, align, out)?)
+    }
+}
+
+impl UlogReader {
+    /// Opens a ULog with the default options. The file is read into memory.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not a ULog. Damage is not an error:
+    /// [`diagnostics`](LogReader::diagnostics) lists it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path)
+    }
+
+    /// Opens a ULog in memory with the default options.
+    ///
+    /// # Errors
+    /// If the bytes are not a ULog.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        Self::options().from_bytes(bytes)
+    }
+
+    /// Returns the options with which a ULog is opened.
+    ///
+    /// ```no_run
+    /// let log = ulog_format::UlogReader::options().strict(true).open("flight.ulg")?;
+    /// # Ok::<(), ulog_format::Error>(())
+    /// ```
+    pub fn options() -> OpenOptions<Ulog> {
+        OpenOptions::new()
     }
 }
 
@@ -236,6 +276,10 @@ impl LogReader for UlogReader {
         &self.scanner().definitions.topics
     }
 
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        self.scanner().definitions.formats.decoding.take_escaped()
+    }
+
     fn as_log(&self) -> &dyn LogReader {
         self
     }
@@ -244,7 +288,7 @@ impl LogReader for UlogReader {
         if let Some(refused) = refuse(self, self.unread(), select) {
             return Box::new(std::iter::once(Err(refused)));
         }
-        Box::new(self.records_in_order(select).map(Ok))
+        Box::new(self.records_in_order(select).map(|record| Ok(record?)))
     }
 
     #[cfg(feature = "arrow")]
@@ -305,6 +349,10 @@ impl<R: Read + Send> LogStream for UlogStream<R> {
 
     fn topics(&self) -> &[Topic] {
         &self.scanner().definitions.topics
+    }
+
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        self.scanner().definitions.formats.decoding.take_escaped()
     }
 
     fn info(&self) -> LogInfo {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rovelog_core::layout::TextDecoding;
 use rovelog_core::{Timestamp, Value};
 
 use crate::layout::Formats;
@@ -46,14 +47,14 @@ pub(crate) enum Section {
     Data(Option<Timestamp>),
 }
 
-fn entry(part: Info<'_>) -> Option<(String, Value)> {
+fn entry(part: Info<'_>, decoding: &TextDecoding) -> Option<(String, Value)> {
     let key = part.parse_key()?;
-    Some((key.name.to_owned(), info_value(key.ty, part.value)))
+    Some((key.name.to_owned(), info_value(key.ty, part.value, decoding)))
 }
 
 /// "Can also be a custom type": then its format says what the bytes are.
 fn info(part: Info<'_>, formats: &Formats) -> Option<(String, Value)> {
-    let (name, value) = entry(part)?;
+    let (name, value) = entry(part, &formats.decoding)?;
     let custom = part.parse_key()?.type_name().filter(|ty| Basic::parse(ty.base).is_none());
     let value = match custom.and_then(|ty| Some((ty.len, formats.known(ty.base)?.ok()?))) {
         Some((len, layout)) => nested_value(&layout, len, part.value).unwrap_or(value),
@@ -75,14 +76,14 @@ impl Parameters {
     pub(crate) fn take(&mut self, message: &Message<'_>, offset: u64, section: Section) {
         match *message {
             Message::Parameter(part) => {
-                let Some((name, value)) = entry(part) else { return };
+                let Some((name, value)) = entry(part, &TextDecoding::default()) else { return };
                 match section {
                     Section::Definitions => drop(self.initial.insert(name, value)),
                     Section::Data(time) => self.changed.push(ParameterChange { time, name, value, offset }),
                 }
             }
             Message::DefaultParameter(DefaultParameter { default_types: types, info }) => {
-                let Some((name, value)) = entry(info) else { return };
+                let Some((name, value)) = entry(info, &TextDecoding::default()) else { return };
                 if types & 1 != 0 {
                     self.system_defaults.insert(name.clone(), value.clone());
                 }

@@ -5,6 +5,7 @@ use rovelog_core::partial::{END, Ranges};
 use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{ReadOptions, Result};
 
+use crate::locate::Search;
 use crate::scan::{Scanner, Step};
 
 /// Maximum number of bytes that are fetched for the definitions.
@@ -21,8 +22,9 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
 
 /// Returns whether the data section starts within `head`, or more bytes would not help.
 fn reaches_data(head: &[u8]) -> bool {
-    let Ok(mut scanner) = Scanner::start(head, &ReadOptions::default()) else { return true };
     let window = Window { data: head, base: 0, eof: false };
+    let Ok(started) = Scanner::start(window, &ReadOptions::default(), Search::Far) else { return false };
+    let Ok(mut scanner) = started else { return true };
     while let Ok(step) = scanner.step(window) {
         if scanner.definitions.in_data || matches!(step, Step::End) {
             return true;

@@ -4,21 +4,24 @@ use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
+use rovelog_core::error::changed;
 use rovelog_core::order::{self, Blocks, Place};
 use rovelog_core::partial::Unread;
-use rovelog_core::scan::Scan as _;
+use rovelog_core::scan::{Scan as _, Window};
 use rovelog_core::{
     Bytes, DataSpan, LogInfo, LogReader, ReadOptions, Record, Select, Text, Timestamp, TopicId, Value,
 };
 
-use crate::clock::is_time_of;
+use crate::clock::{LogClock, is_time_of};
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::index::{Cursor, Era, Index, Met, message_at, row_bytes};
+use crate::locate::Search;
 use crate::parameters::{Parameters, Section, infos, multi_infos};
 use crate::row::Row;
 use crate::scan::{Scanner, Step};
+use crate::sessions::{self, Boundary, Session, Tally, Watch};
 use crate::state::Summary;
 use crate::wire::{self, FileHeader, FlagBits, Message, MessageHeader, kind, level_number};
 
@@ -29,6 +32,9 @@ pub struct UlogReader {
     pub(crate) bytes: Bytes,
     header: FileHeader,
     flags: Option<FlagBits>,
+    /// Offset of the first message.
+    first: u64,
+    search: Search,
     options: ReadOptions,
     scanned: OnceLock<Scanned>,
 }
@@ -41,14 +47,32 @@ struct Scanned {
     info: LogInfo,
     /// Offsets of 'I', 'M', 'P' and 'Q' messages, with their sections.
     described: Vec<(u64, Section)>,
+    summary: Summary,
+}
+
+/// What an earlier scan has found of a log.
+#[derive(Default)]
+struct Known {
+    /// The span of its data.
+    data: Option<DataSpan>,
+    watch: Watch,
+    /// Where its sessions start; empty if it is one.
+    boundaries: Vec<Boundary>,
+    /// Whether their times are moved to the clock of the first one.
+    is_aligned: bool,
 }
 
 impl Scanned {
-    /// Scans the log; once more where times far behind its data have moved the log time, without
-    /// them. Not if that would change timestamps: a pipe, and columns of a log that was only opened,
-    /// complete narrow ones before they know the end.
+    /// Scans the log; once more if it has several sessions, and where times far behind its data have
+    /// moved the log time, without them. Not if that would change timestamps: a pipe, and columns of
+    /// a log that was only opened, complete narrow ones before they know the end.
     fn new(bytes: &[u8], unread: &Unread, start: impl Fn() -> Scanner) -> Self {
-        let first = Self::scan(bytes, unread, start(), None);
+        let mut first = Self::scan(bytes, unread, start(), &Known::default());
+        let mut known = first.sessions();
+        if !known.boundaries.is_empty() {
+            drop(first);
+            first = Self::scan(bytes, unread, start(), &known);
+        }
         let Some(data) = first.info.data.clone() else { return first };
         let ends = first.info.end.is_none_or(|end| end.nanos <= data.end.nanos);
         if ends || first.scanner.clock.has_narrow {
@@ -56,21 +80,41 @@ impl Scanned {
         }
         let end = first.info.end;
         drop(first);
-        let mut again = Self::scan(bytes, unread, start(), Some(data));
+        known.data = Some(data);
+        let mut again = Self::scan(bytes, unread, start(), &known);
         again.info.end = end;
         again
     }
 
-    /// Scans the log, part by part where parts were not read. `data` is the span of its data, if it
-    /// is known from an earlier scan.
-    fn scan(bytes: &[u8], unread: &Unread, mut scanner: Scanner, data: Option<DataSpan>) -> Self {
+    /// Returns the sessions that the scan has found.
+    fn sessions(&self) -> Known {
+        let watch = self.summary.watch.clone();
+        if watch.sessions.len() < 2 {
+            return Known::default();
+        }
+        let offsets = self.summary.offsets(&self.scanner);
+        let shifts = sessions::shifts(&watch.sessions, &offsets).filter(|_| !self.scanner.clock.has_narrow);
+        let boundary = |(number, session): (usize, &Tally)| Boundary {
+            at: session.at,
+            has_header: session.header.is_some(),
+            start: session.header.map_or(session.first.unwrap_or(0), |header| header.timestamp.get()),
+            shift: shifts.as_ref().map_or(0, |shifts| shifts[number]),
+        };
+        let boundaries = watch.sessions.iter().enumerate().skip(1).map(boundary).collect();
+        Known { data: None, boundaries, is_aligned: shifts.is_some(), watch }
+    }
+
+    /// Scans the log, part by part where parts were not read.
+    fn scan(bytes: &[u8], unread: &Unread, mut scanner: Scanner, known: &Known) -> Self {
+        let data = known.data.clone();
         if let Some(end) = data.as_ref().and_then(|data| u64::try_from(data.end.nanos / 1000).ok()) {
             scanner.clock = scanner.clock.until(end);
         }
-        let mut summary = Summary::new();
+        scanner.boundaries.clone_from(&known.boundaries);
+        let mut summary = Summary::knowing(known.watch.clone(), known.is_aligned);
         // The first log time: that of rows without a time at the start.
         let start = scanner.clock.now;
-        let mut index = Index::new(start, scanner.clock.data_end);
+        let mut index = Index::new(start, &scanner);
         let mut described = Vec::new();
         for (window, seams) in unread.windows(bytes) {
             scanner.enter(seams);
@@ -78,7 +122,9 @@ impl Scanned {
                 scanner.rows(window, |_, row| {
                     let stats = summary.stats(row.series);
                     index.row(row.at, row.series, row.micros, row.before, stats.seen());
-                    stats.row(row.at, row.len, Some(row.micros));
+                    if stats.row(row.at, row.len, Some(row.micros)) || summary.watch.is_active {
+                        summary.watch_row(row.series, row.at, Some(row.micros), row.before);
+                    }
                 });
                 // The window is the whole file, so there is never more to ask for.
                 match scanner.step(window).expect("the window reaches the end of the file") {
@@ -90,9 +136,9 @@ impl Scanned {
                         let stats = summary.stats(shape.series);
                         let order = time.in_order_micros(scanner.clock.now);
                         index.row(at, shape.series, order, before, stats.seen());
-                        stats.row(at, row.len(), time.micros());
+                        summary.row(shape.series, at, row.len(), time.micros(), before);
                         if shape.flags & RowShape::UTC != 0 {
-                            summary.gps_row(&scanner.definitions, shape, row);
+                            summary.gps_row(at, &scanner.definitions, shape, row);
                         }
                     }
                     Step::Message { at, msg_type, .. } => {
@@ -100,10 +146,12 @@ impl Scanned {
                             valid_message(&bytes[usize::try_from(at).expect("within the bytes at hand")..]);
                         let in_data = scanner.definitions.in_data;
                         summary.message(msg_type, &message, in_data);
-                        if matches!(
+                        // What a second log says of itself is not of the first one.
+                        let is_description = matches!(
                             msg_type,
                             kind::INFO | kind::MULTI_INFO | kind::PARAMETER | kind::DEFAULT_PARAMETER
-                        ) {
+                        );
+                        if is_description && !scanner.is_joined {
                             let section = if in_data {
                                 Section::Data(scanner.clock.now())
                             } else {
@@ -114,17 +162,36 @@ impl Scanned {
                     }
                     // Data without a usable subscription is framed correctly, so a second pass skips it.
                     Step::Lost { rule, .. } if [&rules::UNKNOWN_ID, &rules::UNDECODABLE].contains(&rule) => {}
-                    Step::Lost { at, end, .. } | Step::Unread { at, end } => index.blocks.skip(at..end),
+                    Step::Lost { at, end, .. } | Step::Unread { at, end } => {
+                        index.blocks.skip(at..end);
+                        summary.lose();
+                    }
+                    Step::Joined { at, end, header } => {
+                        index.blocks.skip(at..end);
+                        summary.join(at, header, log_end(&scanner));
+                    }
                     Step::End => break,
                 }
             }
         }
         index.finish(&scanner.definitions, bytes.len() as u64);
+        index.boundaries.clone_from(&known.boundaries);
         index.topic_eras = summary.eras(start, scanner.definitions.topics.len());
         summary.finish(&mut scanner, data);
         let info = summary.info(&scanner, bytes.len() as u64);
-        Self { scanner, index, info, described }
+        Self { scanner, index, info, described, summary }
     }
+}
+
+/// Returns the latest log time so far, microseconds.
+fn log_end(scanner: &Scanner) -> u64 {
+    scanner.clock.end().and_then(|end| u64::try_from(end.nanos / 1000).ok()).unwrap_or(0)
+}
+
+/// Returns a scan of a whole log that is behind its header.
+fn start(bytes: &[u8], options: &ReadOptions, search: Search) -> Result<Scanner, UlogError> {
+    let scanner = Scanner::start(Window::whole(bytes), options, search);
+    scanner.expect("the window reaches the end of the file")
 }
 
 impl UlogReader {
@@ -135,9 +202,23 @@ impl UlogReader {
     /// features. Damage is not an error: it is reported by
     /// [`diagnostics`](LogReader::diagnostics).
     pub fn new(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
-        let scanner = Scanner::start(&bytes, options)?;
-        let (header, flags, options) = (scanner.header, scanner.flags, options.clone());
-        Ok(Self { bytes, header, flags, options, scanned: OnceLock::new() })
+        Self::with(bytes, options, Search::Near)
+    }
+
+    /// Opens a log whose header may be damaged or missing: [`new`](Self::new) requires definitions in
+    /// the first 64 KiB of such a log, this function any message in the first 40 MiB.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), if there is neither a header nor a message.
+    pub fn salvage(bytes: Bytes, options: &ReadOptions) -> Result<Self, UlogError> {
+        Self::with(bytes, options, Search::Far)
+    }
+
+    fn with(bytes: Bytes, options: &ReadOptions, search: Search) -> Result<Self, UlogError> {
+        let scanner = start(&bytes, options, search)?;
+        let (header, flags, first) = (scanner.header, scanner.flags, scanner.first);
+        let options = options.clone();
+        Ok(Self { bytes, header, flags, first, search, options, scanned: OnceLock::new() })
     }
 
     /// Returns the ranges of the file that were not read.
@@ -147,7 +228,8 @@ impl UlogReader {
 
     /// Returns a scan that is behind the header.
     pub(crate) fn start(&self) -> Scanner {
-        Scanner::start(&self.bytes, &self.options).expect("the header was accepted when the log was opened")
+        let scanner = start(&self.bytes, &self.options, self.search);
+        scanner.expect("the header was accepted when the log was opened")
     }
 
     fn scanned(&self) -> &Scanned {
@@ -172,7 +254,12 @@ impl UlogReader {
         self.scanned.get().is_some()
     }
 
-    /// Returns the file's header.
+    /// Returns the offset of the first message: 16, unless the header is damaged.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Returns the file's header; of a damaged one, what is known.
     pub fn header(&self) -> &FileHeader {
         &self.header
     }
@@ -180,6 +267,42 @@ impl UlogReader {
     /// Returns the flag bits, if the log has them.
     pub fn flag_bits(&self) -> Option<&FlagBits> {
         self.flags.as_ref()
+    }
+
+    /// Returns the recordings in the file if there are several: logs that follow each other, or parts
+    /// with a clock that restarted. A single recording is an empty list.
+    pub fn sessions(&self) -> Vec<Session> {
+        let summary = &self.scanned().summary;
+        let tallies = &summary.watch.sessions;
+        let utcs = summary.offsets(self.scanner());
+        let session = |((range, tally), utc): ((Range<u64>, &Tally), _)| {
+            let is_first = tally.at == 0;
+            let header = if is_first { Some(self.header) } else { tally.header };
+            let start = header.map_or(0, |header| header.timestamp.get());
+            let clock = LogClock::new(start).clock;
+            let first = if is_first { Some(start) } else { tally.first };
+            Session {
+                range: range.start..range.end.min(self.bytes.len() as u64),
+                has_header: header.is_some(),
+                records: tally.records,
+                first: first.and_then(|first| Timestamp::from_micros(first, clock)),
+                last: tally.last.and_then(|last| Timestamp::from_micros(last, clock)),
+                utc,
+            }
+        };
+        summary.ranges().into_iter().zip(tallies).zip(utcs).map(session).collect()
+    }
+
+    /// Returns where the sessions behind the first one start.
+    pub(crate) fn boundaries(&self) -> &[Boundary] {
+        &self.index().boundaries
+    }
+
+    /// Returns the microseconds that were added to the times at an offset.
+    pub(crate) fn shift_at(&self, at: u64) -> u64 {
+        let boundaries = self.boundaries();
+        let before = boundaries.partition_point(|boundary| boundary.at <= at);
+        before.checked_sub(1).map_or(0, |last| boundaries[last].shift)
     }
 
     /// Returns where appended data starts; at most three offsets.
@@ -290,8 +413,8 @@ impl UlogReader {
     }
 
     /// Returns the record at a place in time order.
-    fn record_at(&self, place: Place) -> Record<'_> {
-        let payload = row_bytes(&self.bytes, place.offset).expect("the index points at whole rows");
+    fn record_at(&self, place: Place) -> Result<Record<'_>, UlogError> {
+        let payload = row_bytes(&self.bytes, place.offset).ok_or_else(|| changed(place.offset))?;
         let (shape, clock) = (self.index().shape(place.topic), self.scanner().clock.clock);
         let time = match shape.plain_time(payload) {
             // What a narrow timestamp means depends on the rows before it, unlike its place in the order.
@@ -299,16 +422,19 @@ impl UlogReader {
                 let micros = u64::try_from(place.time / 1000).unwrap_or_default();
                 is_time_of(shape, payload, micros).then(|| Timestamp::new(place.time, clock))
             }
-            time => time.and_then(|micros| Timestamp::from_micros(micros, clock)),
+            time => {
+                let shift = self.shift_at(place.offset);
+                time.and_then(|micros| Timestamp::from_micros(micros.saturating_add(shift), clock))
+            }
         };
-        self.record(place.topic, time, place.offset, place.seq, payload)
+        Ok(self.record(place.topic, time, place.offset, place.seq, payload))
     }
 
     /// Returns the records that `select` keeps, in time order.
     pub(crate) fn records_in_order<'a>(
         &'a self,
         select: &Select,
-    ) -> impl Iterator<Item = Record<'a>> + use<'a> {
+    ) -> impl Iterator<Item = Result<Record<'a>, UlogError>> + use<'a> {
         let places = order::selected(self.topics(), select, |wanted| RowsOf::new(self, wanted));
         places.map(|place| self.record_at(place))
     }
@@ -323,8 +449,11 @@ impl UlogReader {
             return None;
         }
         let line = |level, timestamp, text| {
-            let time = Timestamp::from_micros(timestamp, self.scanner().clock.clock);
-            let text = String::from_utf8_lossy(text).into_owned();
+            let timestamp: u64 = timestamp;
+            let micros = timestamp.saturating_add(self.shift_at(met.at));
+            let time = Timestamp::from_micros(micros, self.scanner().clock.clock);
+            let decoding = &self.scanner().definitions.formats.decoding;
+            let text = decoding.decode("logged messages", text).into_owned();
             Some(Text::new(time, met.at, level_number(level)?, text))
         };
         match met.message()? {

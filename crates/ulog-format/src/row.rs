@@ -1,8 +1,8 @@
 //! The values of information messages, and what reads the fields of rows.
 
 use rovelog_core::Value;
-use rovelog_core::layout::scalar_value;
 pub use rovelog_core::layout::{Number, Place, Row};
+use rovelog_core::layout::{TextDecoding, scalar_value};
 
 use crate::layout::Layout;
 use crate::schema::{Basic, TypeName};
@@ -21,11 +21,11 @@ pub(crate) fn nested_value(layout: &Layout, len: Option<u64>, bytes: &[u8]) -> O
 
 /// Returns the value of an information message of the given type: a number, a text, or a list of
 /// numbers. Where type and size disagree, or the type is not basic, its bytes.
-pub(crate) fn info_value(ty: &str, bytes: &[u8]) -> Value {
+pub(crate) fn info_value(ty: &str, bytes: &[u8], decoding: &TextDecoding) -> Value {
     let parsed = TypeName::parse(ty);
     match parsed.and_then(|ty| Some((Basic::parse(ty.base)?, ty))) {
         // A text's length comes from the message (D26).
-        Some((Basic::Char, _)) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        Some((Basic::Char, _)) => Value::Text(decoding.decode_uncounted(bytes).into_owned()),
         Some((Basic::Scalar(scalar), ty)) if ty.fits_value(bytes.len()) == Some(true) => match ty.len {
             None => scalar_value(scalar, bytes),
             Some(_) => {

@@ -4,9 +4,9 @@
 //! window ends too early, it requests more. Every byte of the file is part of exactly one step.
 
 use std::collections::HashSet;
-use std::mem::offset_of;
 use std::ops::Range;
 
+use rovelog_core::layout::TextDecoding;
 use rovelog_core::partial::Seams;
 use rovelog_core::scan::{self, NeedMore, Window};
 use rovelog_core::text::count;
@@ -18,39 +18,56 @@ use crate::clock::{LogClock, RowMicros};
 use crate::definitions::{Definitions, RowShape};
 use crate::diagnostics as rules;
 use crate::error::UlogError;
+use crate::locate::{Search, Start, locate};
 use crate::schema::Key;
+use crate::sessions::{Boundary, header_at};
 pub(crate) use crate::step::{MetRow, PlainRow, ROW_AT, Step, plain_row, plain_time};
-use crate::validate::{Scan, TYPE_AT, Validator, Verdict};
+use crate::validate::{FREE_DEFINITIONS, Scan, TYPE_AT, Validator, Verdict, why_no_format};
 use crate::wire::{
-    DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, LoggedString, MAGIC, Message,
-    MessageHeader, MultiInfo, Subscription, TaggedString, kind,
+    DefaultParameter, FLAG_BITS_AT, FileHeader, FlagBits, FlagBitsMessage, HEADER_LEN, LoggedString, Message,
+    MessageHeader, MultiInfo, TaggedString, kind,
 };
 
 /// How many bytes ahead are prefetched: without this, the scan waits for memory at most rows.
 pub(crate) const AHEAD: usize = 4096;
 
-/// Where the flag bits of an edition without further fields end.
-const FLAGS_END: u64 = FLAG_BITS_AT + HEADER_LEN + size_of::<FlagBits>() as u64;
-
-/// Bytes of definitions that looking ahead may parse anywhere in a log.
-pub(crate) const FREE_DEFINITIONS: u64 = 4 << 20;
+/// Length in bytes of a flag bits message of an edition without further fields.
+pub(crate) const FLAGS_LEN: u64 = HEADER_LEN + size_of::<FlagBits>() as u64;
 
 /// Further ones for each byte of the log before that place, so that the work stays linear.
 const DEFINITIONS_PER_BYTE: u64 = 16;
 
 /// A lost range whose end is being looked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Damage {
     start: u64,
-    /// The type letter and the end of the message that was due, where its header is whole.
-    due: Option<(u8, u64)>,
+    /// The message that was due, where its header is whole.
+    due: Option<Due>,
     scan: Scan,
+}
+
+/// A message that was due and is not valid.
+#[derive(Clone, Debug)]
+struct Due {
+    msg_type: u8,
+    /// Where it ends, as its header says.
+    end: u64,
+    /// Why it cannot be read, where that is known.
+    why: Option<String>,
 }
 
 /// Scans a log: where it is, what it learned, what it noticed.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     pub(crate) header: FileHeader,
+    /// Offset of the header, or of the first message if there is none: the bytes before it are lost.
+    pub(crate) header_at: u64,
+    /// Offset of the first message.
+    pub(crate) first: u64,
+    /// Whether the file starts with its header.
+    pub(crate) is_intact: bool,
+    /// Whether it is behind the header of another log in the file.
+    pub(crate) is_joined: bool,
     pub(crate) flags: Option<FlagBits>,
     pub(crate) definitions: Definitions,
     pub(crate) diagnostics: Diagnostics,
@@ -59,7 +76,7 @@ pub(crate) struct Scanner {
     pub(crate) appended: Vec<u64>,
     at: u64,
     /// Offsets of appended data still to be met, ascending.
-    candidates: Vec<u64>,
+    pub(crate) candidates: Vec<u64>,
     /// The one of them at which messages were found to start.
     found_at: Option<u64>,
     damage: Option<Damage>,
@@ -76,38 +93,35 @@ pub(crate) struct Scanner {
     used: u64,
     /// The ends of the part that is scanned, of a log of which parts are read.
     seams: Seams,
+    /// Where sessions start, if an earlier scan has found several, and how many have started.
+    pub(crate) boundaries: Vec<Boundary>,
+    entered: usize,
 }
 
 impl Scanner {
-    /// How much of the file [`start`](Self::start) must see, if the file has that much.
-    pub(crate) const START: usize =
-        size_of::<FileHeader>() + size_of::<MessageHeader>() + size_of::<FlagBits>();
-
-    /// Reads the header and the flag bits from the first [`START`](Self::START) bytes of the file.
-    pub(crate) fn start(head: &[u8], options: &ReadOptions) -> Result<Self, UlogError> {
-        if let Some(what) = encrypted(head) {
-            return Err(UlogError::Encrypted { what });
-        }
-        if !head.starts_with(&MAGIC) {
-            let cut = !head.is_empty() && MAGIC.starts_with(head);
-            return Err(if cut {
-                UlogError::HeaderCut { len: head.len() as u64 }
-            } else {
-                UlogError::NotUlog
-            });
-        }
-        let Ok((header, rest)) = FileHeader::ref_from_prefix(head) else {
-            return Err(UlogError::HeaderCut { len: head.len() as u64 });
+    /// Reads the header and the flag bits; `window` starts with the file.
+    pub(crate) fn start(
+        window: Window<'_>,
+        options: &ReadOptions,
+        search: Search,
+    ) -> Result<Result<Self, UlogError>, NeedMore> {
+        let Start { header, at, first, damage } = match locate(window, search)? {
+            Ok(start) => start,
+            Err(error) => return Ok(Err(error)),
         };
         let mut scanner = Self {
-            header: *header,
+            header,
+            header_at: at,
+            first,
+            is_intact: damage.is_none(),
+            is_joined: false,
             flags: None,
-            definitions: Definitions::new(&options.limits),
+            definitions: Definitions::new(&options.limits, TextDecoding::new(options.text_encoding)),
             diagnostics: options.diagnostics(),
             utc_start: options.utc_start,
             clock: LogClock::new(header.timestamp.get()),
             appended: Vec::new(),
-            at: FLAG_BITS_AT,
+            at: if at > 0 { 0 } else { first },
             candidates: Vec::new(),
             found_at: None,
             damage: None,
@@ -117,21 +131,27 @@ impl Scanner {
             breaches: Breaches::default(),
             used: 0,
             seams: Seams::default(),
+            boundaries: Vec::new(),
+            entered: 0,
         };
-        if header.version > 1 {
+        if let Some(damage) = damage {
+            scanner.diagnostics.push(&rules::DAMAGED_HEADER, at..first.max(at + 1), || damage);
+        } else if header.version > 1 {
             scanner.diagnostics.push(&rules::UNKNOWN_VERSION, field_range!(0, FileHeader, version), || {
                 format!("file version {} is read as version 1", header.version)
             });
         }
-        if let Ok((message, rest)) = MessageHeader::ref_from_prefix(rest) {
+        let head = window.upto(first, FLAGS_LEN)?;
+        if let Ok((message, rest)) = MessageHeader::ref_from_prefix(head) {
             let long_enough = usize::from(message.msg_size.get()) >= size_of::<FlagBits>();
             if let (kind::FLAG_BITS, true, Ok((flags, _))) =
                 (message.msg_type, long_enough, FlagBits::ref_from_prefix(rest))
+                && let Err(error) = scanner.take_flags(flags)
             {
-                scanner.take_flags(flags)?;
+                return Ok(Err(error));
             }
         }
-        Ok(scanner)
+        Ok(Ok(scanner))
     }
 
     /// Enters a part of the log. Behind bytes that were not read, the scan goes on with the first
@@ -144,54 +164,6 @@ impl Scanner {
         self.damage = Some(Damage { start: at, due: None, scan: Scan::from(at) });
     }
 
-    /// "Must refuse to parse a log which contains unknown incompatibility bits set".
-    fn take_flags(&mut self, flags: &FlagBits) -> Result<(), UlogError> {
-        let is_set = |bit: &usize| flags.incompat_flags[bit / 8] >> (bit % 8) & 1 == 1;
-        let unknown: Vec<_> = (1..64).filter(is_set).collect();
-        if let Some(first) = unknown.first() {
-            let bits: Vec<_> =
-                unknown.iter().map(|bit| format!("byte {} bit {}", bit / 8, bit % 8)).collect();
-            let field = FLAG_BITS_AT + HEADER_LEN + offset_of!(FlagBits, incompat_flags) as u64;
-            let at = field + *first as u64 / 8;
-            return Err(UlogError::IncompatibleFlags { bits: bits.join(", "), at });
-        }
-        self.flags = Some(*flags);
-        // Bit 0 of byte 0: 'Q' messages occur.
-        let [first, others @ ..] = flags.compat_flags;
-        if first & !1 != 0 || others != [0; 7] {
-            self.note_flags(&rules::UNDEFINED_COMPAT_BITS, || {
-                format!("compatible flags {:02x?} contain undefined bits", flags.compat_flags)
-            });
-        }
-        let mut offsets: Vec<_> =
-            flags.appended_offsets.iter().map(|o| o.get()).filter(|o| *o != 0).collect();
-        if (flags.incompat_flags[0] & 1 == 1) == offsets.is_empty() {
-            self.note_flags(&rules::APPENDED_FLAG_MISMATCH, || {
-                let (says, has) = if offsets.is_empty() { ("is", "no") } else { ("is not", "an") };
-                format!("the flag for appended data {says} set, but there is {has} offset")
-            });
-        }
-        offsets.sort_unstable();
-        for offset in offsets {
-            if offset >= FLAGS_END && self.candidates.last().is_none_or(|last| offset > *last) {
-                self.candidates.push(offset);
-            } else {
-                self.ignore_offset(offset);
-            }
-        }
-        Ok(())
-    }
-
-    fn note_flags(&mut self, rule: &'static Rule, message: impl FnOnce() -> String) {
-        self.diagnostics.push(rule, FLAG_BITS_AT..FLAGS_END, message);
-    }
-
-    fn ignore_offset(&mut self, offset: u64) {
-        self.note_flags(&rules::APPENDED_OFFSET_IGNORED, || {
-            format!("no appended data starts at byte {offset}: the offset is ignored")
-        });
-    }
-
     /// Returns where no message may pass: the next appended data, or the end of the file.
     fn limit(&self, window: &Window<'_>) -> u64 {
         let end = if window.eof { window.end() } else { u64::MAX };
@@ -199,8 +171,8 @@ impl Scanner {
     }
 
     fn validator<'w>(&'w self, window: Window<'w>, limit: u64) -> Validator<'w> {
-        let budget = FREE_DEFINITIONS + DEFINITIONS_PER_BYTE * self.at;
-        Validator::new(window, &self.definitions, limit, budget.saturating_sub(self.used))
+        let budget = (FREE_DEFINITIONS + DEFINITIONS_PER_BYTE * self.at).saturating_sub(self.used);
+        Validator::new(window, &self.definitions, limit, budget).with_flag_bits(self.first..self.first + 1)
     }
 
     /// Returns whether the limit is an offset at which no data is appended: then it is none, and
@@ -225,10 +197,11 @@ impl Scanner {
     /// the next. What is left is for [`step`](Self::step).
     #[inline]
     pub(crate) fn rows(&mut self, window: Window<'_>, mut sink: impl FnMut(&Definitions, PlainRow)) {
-        if self.damage.is_some() {
+        if self.damage.is_some() || !self.clock.is_plain() {
             return;
         }
-        let limit = self.limit(&window).min(window.end());
+        let next = self.boundaries.get(self.entered).map_or(u64::MAX, |next| next.at);
+        let limit = self.limit(&window).min(window.end()).min(next);
         let Ok(len) = usize::try_from(limit.saturating_sub(window.base)) else { return };
         let data = &window.data[..len];
         let Ok(mut at) = usize::try_from(self.at - window.base) else { return };
@@ -273,7 +246,7 @@ impl Scanner {
     /// most logs.
     #[inline]
     fn plain_step(&mut self, window: Window<'_>) -> Option<Step> {
-        if !self.candidates.is_empty() {
+        if !self.candidates.is_empty() || !self.clock.is_plain() || self.entered < self.boundaries.len() {
             return None;
         }
         let start = usize::try_from(self.at - window.base).ok()?;
@@ -290,6 +263,28 @@ impl Scanner {
         Some(Step::Row { at, end: self.at, shape, time: RowMicros::At(micros), before })
     }
 
+    /// Enters the sessions that start at the place.
+    fn enter_sessions(&mut self) {
+        while let Some(next) = self.boundaries.get(self.entered).filter(|next| next.at <= self.at) {
+            next.enter(&mut self.clock);
+            self.entered += 1;
+        }
+    }
+
+    /// Starts another log in the same file.
+    fn join(&mut self, at: u64, header: FileHeader) -> Step {
+        let end = at + FLAG_BITS_AT;
+        (self.at, self.first) = (end, end);
+        self.is_joined = true;
+        self.definitions.restart(at);
+        self.multi_names.clear();
+        self.breaches.restart();
+        if self.boundaries.is_empty() {
+            self.clock.restart(header.timestamp.get(), 0);
+        }
+        Step::Joined { at, end, header }
+    }
+
     /// Returns the message at `at`, which was validated whole.
     fn view(window: Window<'_>, at: u64, end: u64) -> (u8, Message<'_>) {
         let bytes = window.slice(at, end).ok().flatten().expect("validated as whole");
@@ -299,30 +294,30 @@ impl Scanner {
 
     /// Rule 4 of section 5: looks for the end of the damage.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
-        let mut damage = self.damage.expect("only called with damage");
         loop {
+            let damage = self.damage.as_ref().expect("only called with damage");
+            let (mut scan, claimed) = (damage.scan, damage.due.as_ref().map(|due| due.end));
             let limit = self.limit(&window);
             let validator = self.validator(window, limit);
-            let found = validator.scan(&mut damage.scan, limit);
+            let found = validator.scan(&mut scan, limit);
             let used = validator.used();
             // What was searched is searched, whatever is missing now.
-            self.damage = Some(damage);
+            if let Some(damage) = &mut self.damage {
+                damage.scan = scan;
+            }
             self.used += used;
-            let found = found?;
-            let passes = |limit: u64| damage.due.is_none_or(|(_, end)| end > limit);
-            let (end, rule) = match found {
-                Some(end) if damage.due.is_some_and(|(_, claimed)| claimed == end) => {
-                    (end, &rules::BAD_MESSAGE)
-                }
+            let (end, rule) = match found? {
+                Some(end) if claimed == Some(end) => (end, &rules::BAD_MESSAGE),
                 Some(end) => (end, &rules::LOST),
                 None => {
                     if self.drops_limit(window, limit)? {
                         continue;
                     }
-                    (limit, if passes(limit) { &rules::CUT } else { &rules::LOST })
+                    let is_cut = claimed.is_none_or(|claimed| claimed > limit);
+                    (limit, if is_cut { &rules::CUT } else { &rules::LOST })
                 }
             };
-            self.damage = None;
+            let damage = self.damage.take().expect("only called with damage");
             return Ok(self.lose_due(damage.start, end, rule, damage.due));
         }
     }
@@ -331,7 +326,7 @@ impl Scanner {
         self.lose_due(at, end, rule, None)
     }
 
-    fn lose_due(&mut self, at: u64, end: u64, rule: &'static Rule, due: Option<(u8, u64)>) -> Step {
+    fn lose_due(&mut self, at: u64, end: u64, rule: &'static Rule, due: Option<Due>) -> Step {
         let last_row = self.last_row.filter(|(_, end, _)| *end == at);
         let topics = &self.definitions.topics;
         if self.seams.touch(at, end) {
@@ -339,12 +334,13 @@ impl Scanner {
             return Step::Unread { at, end };
         }
         self.diagnostics.push(rule, at..end, || match due {
-            Some((letter, _)) if rule == &rules::BAD_MESSAGE => {
-                format!("the payload of this '{}' message contradicts its type", letter.escape_ascii())
+            Some(Due { why: Some(why), .. }) => why,
+            Some(Due { msg_type, .. }) if rule == &rules::BAD_MESSAGE => {
+                format!("the payload of this '{}' message contradicts its type", msg_type.escape_ascii())
             }
-            Some((letter, claimed)) if rule == &rules::CUT => format!(
+            Some(Due { msg_type, end: claimed, .. }) if rule == &rules::CUT => format!(
                 "a '{}' message of {} is cut {} before its end",
-                letter.escape_ascii(),
+                msg_type.escape_ascii(),
                 count(claimed - at, "byte"),
                 count(claimed - end, "byte"),
             ),
@@ -369,7 +365,7 @@ impl Scanner {
         self.definitions.apply(at, end, message, &mut self.diagnostics);
         match *message {
             Message::Data(data) => {
-                let msg_id = data.head.msg_id.get();
+                let msg_id = data.msg_id;
                 let shape = self.definitions.shapes.get(msg_id);
                 if shape.flags & RowShape::NOTE != 0 {
                     self.definitions.note_row(at, msg_id, &mut self.diagnostics);
@@ -383,6 +379,9 @@ impl Scanner {
                 return Step::Row { at, end, shape, time, before };
             }
             Message::Dropout(dropout) => self.clock.dropout(dropout.duration),
+            Message::FlagBits(FlagBitsMessage { flags, .. }) if self.is_joined => {
+                self.take_appended(&flags);
+            }
             Message::LoggedString(LoggedString { log_level: level, .. })
             | Message::TaggedString(TaggedString { log_level: level, .. })
                 if !level.is_ascii_digit() =>
@@ -440,7 +439,7 @@ impl Scanner {
         self.definitions.apply(at, end, message, &mut self.diagnostics);
         match *message {
             Message::Data(data) => {
-                let msg_id = data.head.msg_id.get();
+                let msg_id = data.msg_id;
                 let shape = self.definitions.shapes.get(msg_id);
                 let rule = if shape.flags & RowShape::UNKNOWN != 0 {
                     &rules::UNKNOWN_ID
@@ -471,7 +470,7 @@ impl Scanner {
 impl scan::Scan for Scanner {
     type Step = Step;
 
-    /// Returns what comes next. Every byte of the file from 16 on is part of exactly one step.
+    /// Returns what comes next. Every byte outside of the header is part of exactly one step.
     ///
     /// # Errors
     /// Returns an error if the window ends before that can be said; the scan has not moved then.
@@ -480,10 +479,16 @@ impl scan::Scan for Scanner {
             if self.damage.is_some() {
                 return self.search(window);
             }
+            self.enter_sessions();
             if let Some(row) = self.plain_step(window) {
                 return Ok(row);
             }
             let at = self.at;
+            if at < self.first {
+                let step = self.lose(at, self.header_at, &rules::LOST);
+                self.at = self.first;
+                return Ok(step);
+            }
             while self.candidates.first().is_some_and(|candidate| *candidate <= at) {
                 let candidate = self.candidates.remove(0);
                 if candidate == at { self.appended.push(at) } else { self.ignore_offset(candidate) }
@@ -498,12 +503,17 @@ impl scan::Scan for Scanner {
                 self.breaches.finish(&mut self.definitions, &mut self.diagnostics);
                 return Ok(Step::End);
             }
+            if let Some(header) = header_at(window, at)? {
+                return Ok(self.join(at, header));
+            }
             let limit = self.limit(&window);
             match self.validator(window, limit).due(at)? {
                 Verdict::Fits { end, .. } => {
                     let (msg_type, message) = Self::view(window, at, end);
-                    if let Message::Subscription(Subscription { message_name, .. }) = message {
-                        self.definitions.prepare(message_name);
+                    if let Message::Subscription(subscription) = message
+                        && let Some(name) = subscription.name()
+                    {
+                        self.definitions.prepare(name);
                     }
                     let validator = self.validator(window, limit);
                     let followed = validator.followed(end, &message)?;
@@ -548,15 +558,19 @@ impl scan::Scan for Scanner {
                     if crossed && self.drops_limit(window, limit)? {
                         continue;
                     }
-                    self.damage =
-                        Some(Damage { start: at, due: Some((msg_type, end)), scan: Scan::from(at + 1) });
+                    let due = Some(Due { msg_type, end, why: None });
+                    self.damage = Some(Damage { start: at, due, scan: Scan::from(at + 1) });
                 }
                 Verdict::No { claimed } => {
                     if claimed.is_none_or(|end| end > limit) && self.drops_limit(window, limit)? {
                         continue;
                     }
                     let msg_type = window.byte(at + TYPE_AT).ok().flatten();
-                    let due = msg_type.zip(claimed);
+                    let due = msg_type.zip(claimed).map(|(msg_type, end)| Due {
+                        msg_type,
+                        end,
+                        why: why_no_format(window, at, msg_type, end),
+                    });
                     self.damage = Some(Damage { start: at, due, scan: Scan::from(at + 1) });
                 }
             }
@@ -564,17 +578,7 @@ impl scan::Scan for Scanner {
     }
 
     fn needed_from(&self) -> u64 {
-        self.damage.map_or(self.at, |damage| damage.scan.next)
-    }
-}
-
-/// Returns which part of an encrypted log starts with `head`, if any. Rule D33 of
-/// docs/formats/ulog.md.
-fn encrypted(head: &[u8]) -> Option<&'static str> {
-    match head {
-        [b'U', b'L', b'o', b'g', b'E', b'n', b'c', ..] => Some("log"),
-        [b'U', b'L', b'o', b'g', b'K', b'e', b'y', ..] => Some("key file"),
-        _ => None,
+        self.damage.as_ref().map_or(self.at, |damage| damage.scan.next)
     }
 }
 

@@ -4,6 +4,7 @@
 use rovelog_core::scan::Scan as _;
 
 use super::*;
+use crate::wire::FLAG_BITS_AT;
 
 /// A format that looking ahead parses, its subscription and a row of it.
 const FORMAT: &[u8] = b"u:uint64_t timestamp;uint8_t v;";
@@ -24,7 +25,7 @@ fn chain() -> Vec<u8> {
 }
 
 fn scanner(bytes: &[u8]) -> Scanner {
-    Scanner::start(bytes, &ReadOptions::default()).unwrap()
+    Scanner::start(Window::whole(bytes), &ReadOptions::default(), Search::Near).unwrap().unwrap()
 }
 
 fn log(parts: &[Vec<u8>]) -> Vec<u8> {

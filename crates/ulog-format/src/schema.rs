@@ -2,7 +2,7 @@
 
 use rovelog_core::Scalar;
 
-use crate::wire::Info;
+use crate::wire::{Info, Subscription};
 
 /// A basic type of the specification's table "Data types".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,36 +183,75 @@ pub(crate) fn is_padding(field: &str) -> bool {
     field.starts_with("_padding")
 }
 
+impl<'a> Subscription<'a> {
+    /// Returns the name of the format without blanks and NULs around it (D39); `None` if it is not
+    /// UTF-8.
+    pub(crate) fn name(&self) -> Option<&'a str> {
+        let name = std::str::from_utf8(self.message_name).ok()?;
+        Some(name.trim_end_matches('\0').trim_matches(BLANKS))
+    }
+}
+
+/// Characters that some writers put between the parts of a format.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
 /// A format definition, borrowed from the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FormatText<'a> {
     /// The format's name.
     pub(crate) name: &'a str,
     fields: &'a str,
+    /// Whether blanks or NULs surround its name or follow its last field.
+    is_padded: bool,
 }
 
 impl<'a> FormatText<'a> {
-    /// Parses the payload of an 'F' message; `None` where it breaks the grammar.
+    /// Parses the payload of an 'F' message; `None` where it breaks the grammar. Blanks around names
+    /// and NULs at the end do not (D39).
     ///
     /// Whether the types exist is not looked at here: a type may be used before it is defined.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
-        let text = std::str::from_utf8(text).ok()?;
-        let (name, fields) = text.split_once(':')?;
+        Self::explained(text).ok()
+    }
+
+    /// Parses the payload of an 'F' message, or returns why it breaks the grammar.
+    pub(crate) fn explained(text: &'a [u8]) -> Result<Self, BadFormat<'a>> {
+        let text = std::str::from_utf8(text).map_err(|_| BadFormat::NotText)?;
+        let (as_written, fields) = text.split_once(':').ok_or(BadFormat::NoName)?;
+        let name = as_written.trim_matches(BLANKS);
+        let stripped = fields.trim_end_matches('\0').trim_end_matches(BLANKS);
+        if !can_name_format(name) || Basic::parse(name).is_some() {
+            return Err(BadFormat::NoName);
+        }
+        let is_padded = name != as_written || stripped != fields;
         // The last semicolon may be missing.
-        let format = Self { name, fields: fields.strip_suffix(';').unwrap_or(fields) };
-        let valid = can_name_format(name) && Basic::parse(name).is_none();
-        (valid && format.fields_checked().all(|field| field.is_some())).then_some(format)
+        let format = Self { name, fields: stripped.strip_suffix(';').unwrap_or(stripped), is_padded };
+        let bad = format.declarations().find(|declaration| field(declaration).is_none());
+        bad.map_or(Ok(format), |declaration| Err(BadFormat::Field { name, declaration }))
     }
 
     /// Returns the fields in order: type and name.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (TypeName<'a>, &'a str)> + use<'a> {
-        self.fields_checked().flatten()
+        self.declarations().filter_map(field)
     }
 
-    fn fields_checked(&self) -> impl Iterator<Item = Option<(TypeName<'a>, &'a str)>> + use<'a> {
-        self.fields.split(';').map(|field| {
-            let (ty, name) = field.split_once(' ')?;
-            Some((TypeName::parse(ty).filter(|_| can_name_field(name))?, name))
+    fn declarations(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.fields.split(';')
+    }
+
+    /// Returns whether the text has no blanks or NULs beyond those of the grammar.
+    pub(crate) fn is_tight(&self) -> bool {
+        !self.is_padded && self.blank_fields().next().is_none()
+    }
+
+    /// Returns the names of the fields that are declared with more blanks than the one between type
+    /// and name.
+    pub(crate) fn blank_fields(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.declarations().filter_map(|declaration| {
+            let (_, name) = field(declaration)?;
+            let is_tight = !declaration.starts_with(BLANKS)
+                && declaration.split_once(' ').is_some_and(|(_, rest)| rest == name);
+            (!is_tight).then_some(name)
         })
     }
 
@@ -223,6 +262,49 @@ impl<'a> FormatText<'a> {
             ty.into_iter().chain(Some(name).filter(|name| !is_field_name(name)))
         });
         Some(self.name).filter(|name| !is_type_name(name)).into_iter().chain(of_fields)
+    }
+}
+
+/// Returns the type and the name in the declaration of a field.
+fn field(declaration: &str) -> Option<(TypeName<'_>, &str)> {
+    let (ty, name) = declaration.trim_matches(BLANKS).split_once(BLANKS)?;
+    let name = name.trim_start_matches(BLANKS);
+    Some((TypeName::parse(ty).filter(|_| can_name_field(name))?, name))
+}
+
+/// Why a format definition cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadFormat<'a> {
+    /// It is not UTF-8.
+    NotText,
+    /// It does not start with a name and a colon.
+    NoName,
+    /// A field is not declared as `type name` or `type[n] name`.
+    Field {
+        /// The format.
+        name: &'a str,
+        /// The text of the field.
+        declaration: &'a str,
+    },
+}
+
+impl std::fmt::Display for BadFormat<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotText => f.write_str("the format definition is not UTF-8 text"),
+            Self::NoName => f.write_str("the format definition does not start with `name:`"),
+            Self::Field { name, declaration } if declaration.trim_matches(BLANKS).is_empty() => {
+                write!(f, "format {name} has a field without text between two semicolons")
+            }
+            Self::Field { name, declaration } => {
+                let short: String = declaration.chars().take(80).collect();
+                write!(
+                    f,
+                    "format {name} has a field \"{}\", which is not `type name` or `type[n] name`",
+                    short.escape_debug()
+                )
+            }
+        }
     }
 }
 
@@ -249,22 +331,49 @@ mod tests {
             ":float x;",
             "float:float x;",
             "t:float;",
-            "t:float  x;",
-            "t:float x ;",
             "t:float[] x;",
             "t:float[-1] x;",
             "t:float[4 x;",
             "t:float x;;",
             "t:float x y;",
             "t:float x:y;",
-            "t:float\tx;",
             "t:float x\u{7};",
             "t[2]:float x;",
-            " t:float x;",
+            "t:float x\0;",
+            "t\0:float x;",
         ] {
             assert_eq!(FormatText::parse(text.as_bytes()), None, "{text:?}");
         }
         assert_eq!(FormatText::parse(b"t:float h\xf6he;"), None, "not UTF-8");
+    }
+
+    #[test]
+    fn blanks_and_nuls_around_names_are_left_out() {
+        for (text, blank) in [
+            (" t : uint64_t timestamp; float[4]  q ; \0\0", &["timestamp", "q"][..]),
+            ("t:uint64_t timestamp;\r\n\tfloat[4]\tq;\n", &["q"]),
+            ("t:uint64_t timestamp;float[4] q\0", &[]),
+        ] {
+            let format = FormatText::parse(text.as_bytes()).unwrap();
+            let fields: Vec<_> = format.fields().map(|(ty, name)| (ty.base, ty.len, name)).collect();
+            assert_eq!(format.name, "t");
+            assert_eq!(fields, [("uint64_t", None, "timestamp"), ("float", Some(4), "q")], "{text:?}");
+            assert_eq!(format.blank_fields().collect::<Vec<_>>(), blank, "{text:?}");
+            assert!(!format.is_tight());
+        }
+        assert!(FormatText::parse(b"t:uint64_t timestamp;float x").unwrap().is_tight());
+        let name = |message_name| Subscription { multi_id: 0, msg_id: 0, message_name }.name();
+        assert_eq!((name(b"t\0"), name(b" t "), name(b"\xff")), (Some("t"), Some("t"), None));
+    }
+
+    #[test]
+    fn a_format_that_cannot_be_read_says_why() {
+        let why = |text: &[u8]| FormatText::explained(text).unwrap_err().to_string();
+        let field = "format t has a field \"float x y\", which is not `type name` or `type[n] name`";
+        assert_eq!(why(b"t:uint64_t timestamp;float x y;"), field);
+        assert_eq!(why(b"t:float x;;"), "format t has a field without text between two semicolons");
+        assert_eq!(why(b"t"), "the format definition does not start with `name:`");
+        assert_eq!(why(b"t:float \xff;"), "the format definition is not UTF-8 text");
     }
 
     #[test]

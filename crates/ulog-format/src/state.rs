@@ -1,7 +1,9 @@
 //! Summary of a scan: counts, clocks, and the lines of `info`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
+use rovelog_core::layout::TextDecoding;
 use rovelog_core::span::{DataSpan, Spread};
 use rovelog_core::{Detail, LogInfo, Timestamp, UtcOffset, Value};
 
@@ -11,11 +13,12 @@ use crate::index::Era;
 use crate::px4::words;
 use crate::row::info_value;
 use crate::scan::Scanner;
-use crate::utc::{self, GpsClock};
-use crate::wire::{self, HEADER_LEN, Info, Message, kind, level_number};
+use crate::sessions::Watch;
+use crate::utc::{self, GpsClock, GpsOffset};
+use crate::wire::{self, FileHeader, HEADER_LEN, Info, Message, kind, level_number};
 
 /// Information and parameters that the summary shows. The last value wins (D26).
-const FACTS: [&str; 18] = [
+const FACTS: [&str; 17] = [
     "sys_name",
     "sys_mcu",
     "sys_uuid",
@@ -31,7 +34,6 @@ const FACTS: [&str; 18] = [
     "ver_sw_branch",
     "ver_sw_release",
     "replay",
-    "boot_time_utc_us",
     "MAV_TYPE",
     "SYS_AUTOSTART",
 ];
@@ -53,6 +55,8 @@ pub(crate) struct Stats {
     /// Rows that are earlier than the one before them, and where the first one is.
     pub(crate) falls: u64,
     pub(crate) falls_at: u64,
+    /// Where the last one is.
+    fell_at: Option<u64>,
     pub(crate) times: Spread,
 }
 
@@ -63,16 +67,18 @@ impl Stats {
         (&mut self.block, self.count)
     }
 
-    /// Counts a row of `len` bytes at `at`.
+    /// Counts a row of `len` bytes at `at`. Returns whether it is earlier than the row before it.
     #[inline]
-    pub(crate) fn row(&mut self, at: u64, len: usize, micros: Option<u64>) {
+    pub(crate) fn row(&mut self, at: u64, len: usize, micros: Option<u64>) -> bool {
         self.count += 1;
         self.bytes += len as u64;
+        let mut fell = false;
         if let Some(micros) = micros {
             if self.timed == 0 {
                 self.first = micros;
             }
             if micros < self.last {
+                fell = true;
                 self.fall(at);
             }
             self.timed += 1;
@@ -80,6 +86,7 @@ impl Stats {
             // Times past the range of nanoseconds are no times.
             self.times.push(micros.cast_signed().wrapping_mul(1000), at);
         }
+        fell
     }
 
     #[cold]
@@ -88,6 +95,7 @@ impl Stats {
             self.falls_at = at;
         }
         self.falls += 1;
+        self.fell_at = Some(at);
     }
 }
 
@@ -105,6 +113,12 @@ pub(crate) struct Summary {
     longest_millis: u16,
     facts: BTreeMap<&'static str, Value>,
     gps: GpsClock,
+    /// The value of `boot_time_utc_us` by log in the file, where it has one.
+    boot_times: Vec<Option<u64>>,
+    /// Finds the sessions of the file.
+    pub(crate) watch: Watch,
+    /// Whether the times of all sessions are those of one clock.
+    pub(crate) is_aligned: bool,
     /// The span of the data, once all of the log was scanned.
     data: Option<DataSpan>,
 }
@@ -122,8 +136,66 @@ impl Summary {
             longest_millis: 0,
             facts: BTreeMap::new(),
             gps: GpsClock::default(),
+            boot_times: vec![None],
+            watch: Watch::default(),
+            is_aligned: false,
             data: None,
         }
+    }
+
+    /// Returns a summary for another scan of a log whose sessions are known: `watch` has ended.
+    pub(crate) fn knowing(watch: Watch, is_aligned: bool) -> Self {
+        Self { watch, is_aligned, ..Self::new() }
+    }
+
+    /// Counts a row of `len` bytes at `at`; `clock` is the log time before it.
+    #[inline]
+    pub(crate) fn row(&mut self, series: u32, at: u64, len: usize, micros: Option<u64>, clock: u64) {
+        let stats = self.stats(series);
+        let fell = stats.row(at, len, micros);
+        if fell || self.watch.is_active {
+            self.watch_row(series, at, micros, clock);
+        }
+    }
+
+    /// Looks at a row that was counted, because it is earlier than the row of its topic before it or
+    /// because all rows are looked at.
+    #[cold]
+    pub(crate) fn watch_row(&mut self, series: u32, at: u64, micros: Option<u64>, clock: u64) {
+        let stats = self.stats(series);
+        let (is_first, fell_at) = (stats.timed <= 1, stats.fell_at);
+        if self.watch.is_active {
+            self.watch.row(micros, is_first);
+        }
+        if let Some(micros) = micros.filter(|_| fell_at == Some(at) && !self.is_known()) {
+            self.watch.fall(at, micros, clock, self.records().saturating_sub(1));
+        }
+    }
+
+    /// Returns whether an earlier scan has found the sessions.
+    fn is_known(&self) -> bool {
+        !self.watch.is_active && self.watch.sessions.len() > 1
+    }
+
+    /// Takes the header of another log at `at`.
+    pub(crate) fn join(&mut self, at: u64, header: FileHeader, clock: u64) {
+        self.boot_times.push(None);
+        if !self.is_known() {
+            let records = self.records();
+            self.watch.join(at, header, clock, records);
+        }
+    }
+
+    /// Takes lost bytes.
+    pub(crate) fn lose(&mut self) {
+        if !self.is_known() {
+            self.watch.lose();
+        }
+    }
+
+    /// Returns the number of rows of all topics.
+    fn records(&self) -> u64 {
+        self.stats.iter().map(|stats| stats.count).sum()
     }
 
     /// Returns the number of rows of a topic so far.
@@ -143,11 +215,11 @@ impl Summary {
     }
 
     /// Takes a row of a topic that tells UTC.
-    pub(crate) fn gps_row(&mut self, definitions: &Definitions, shape: RowShape, bytes: &[u8]) {
+    pub(crate) fn gps_row(&mut self, at: u64, definitions: &Definitions, shape: RowShape, bytes: &[u8]) {
         let topic = &definitions.topics[shape.series as usize];
         if let Ok(row) = definitions.row(topic, bytes) {
             let multi_id = definitions.subscriptions[shape.series as usize].multi_id;
-            self.gps.row(shape.series, multi_id, &topic.type_name, &row);
+            self.gps.row(at, shape.series, multi_id, &topic.type_name, &row);
         }
     }
 
@@ -155,7 +227,12 @@ impl Summary {
     pub(crate) fn message(&mut self, msg_type: u8, message: &Message<'_>, in_data: bool) {
         self.messages[usize::from(msg_type)] += 1;
         match *message {
-            Message::Info(info) => self.fact(info),
+            Message::Info(info) => {
+                self.boot_time(info);
+                self.fact(info);
+            }
+            // What a second log says of itself is not of the first one.
+            Message::Parameter(_) if self.boot_times.len() > 1 => {}
             Message::Parameter(parameter) => {
                 self.fact(parameter);
                 if in_data { self.changes += 1 } else { self.parameters += 1 }
@@ -173,14 +250,21 @@ impl Summary {
         }
     }
 
+    fn boot_time(&mut self, info: Info<'_>) {
+        let key = info.parse_key().filter(|key| key.name == "boot_time_utc_us");
+        if let (Some(key), Some(last)) = (key, self.boot_times.last_mut()) {
+            *last = number(&info_value(key.ty, info.value, &TextDecoding::default()));
+        }
+    }
+
     fn fact(&mut self, info: Info<'_>) {
-        if info.value.len() > MAX_FACT {
+        if info.value.len() > MAX_FACT || self.boot_times.len() > 1 {
             return;
         }
         if let Some(key) = info.parse_key()
             && let Some(name) = FACTS.iter().find(|name| **name == key.name)
         {
-            self.facts.insert(name, info_value(key.ty, info.value));
+            self.facts.insert(name, info_value(key.ty, info.value, &TextDecoding::default()));
         }
     }
 
@@ -236,7 +320,37 @@ impl Summary {
             data.settle(&times, &mut scanner.definitions.topics, &mut scanner.diagnostics);
         }
         self.data = data;
+        self.watch.finish();
+        if is_whole {
+            self.watch.note(&mut scanner.diagnostics);
+        }
         self.note_falls(scanner);
+        self.gps.note(&self.ranges(), &scanner.definitions.topics, &mut scanner.diagnostics);
+    }
+
+    /// Returns the bytes of each session; the last one has no end.
+    pub(crate) fn ranges(&self) -> Vec<Range<u64>> {
+        let starts = self.watch.sessions.iter().skip(1).map(|session| session.at);
+        let ends = starts.clone().chain([u64::MAX]);
+        std::iter::once(0).chain(starts).zip(ends).map(|(start, end)| start..end).collect()
+    }
+
+    /// Returns the place of each session's own clock on the Unix clock.
+    pub(crate) fn offsets(&self, scanner: &Scanner) -> Vec<Option<UtcOffset>> {
+        let mut boot_times = self.boot_times.iter().copied();
+        let mut offset = |(number, range): (usize, Range<u64>)| {
+            let header = match self.watch.sessions.get(number) {
+                Some(session) if number > 0 => session.header,
+                _ => Some(scanner.header),
+            };
+            // A clock that restarts within a log has another boot time.
+            let boot_time = header.and_then(|_| boot_times.next()).flatten();
+            let gps = self.gps.offset(&range);
+            let name = |gps: &GpsOffset| scanner.definitions.topics[gps.series as usize].name.as_str();
+            let gps = gps.as_ref().map(|gps| (gps, name(gps)));
+            utc::offset(header.map_or(0, |header| header.timestamp.get()), boot_time, gps)
+        };
+        self.ranges().into_iter().enumerate().map(&mut offset).collect()
     }
 
     /// Notes the rows that are earlier than the one before. "The timestamp must always be monotonic
@@ -246,9 +360,9 @@ impl Summary {
             let (at, falls) = (stats.falls_at, std::mem::take(&mut stats.falls));
             if falls > 0 {
                 scanner.diagnostics.push(&rules::TIMESTAMPS_FALL, at..at + HEADER_LEN, || {
-                    let rows = if falls == 1 { "row" } else { "rows" };
+                    let (rows, are) = if falls == 1 { ("row", "is") } else { ("rows", "are") };
                     format!(
-                        "{falls} {rows} of {} are earlier than the previous row; this is the first",
+                        "{falls} {rows} of {} {are} earlier than the previous row; this is the first",
                         topic.name
                     )
                 });
@@ -261,11 +375,7 @@ impl Summary {
     }
 
     fn number(&self, name: &str) -> Option<u64> {
-        match self.facts.get(name)? {
-            Value::UInt(v, _) => Some(*v),
-            Value::Int(v, _) => u64::try_from(*v).ok(),
-            _ => None,
-        }
+        number(self.facts.get(name)?)
     }
 
     /// Returns the release in one of the information messages of these names.
@@ -274,12 +384,12 @@ impl Summary {
         Some(words::release(u32::try_from(packed).ok()?))
     }
 
-    /// Returns the place of the log's clock on the Unix clock.
+    /// Returns the place of the log's clock on the Unix clock; `None` if sessions have clocks of their
+    /// own that could not be aligned.
     pub(crate) fn utc(&self, scanner: &Scanner) -> Option<UtcOffset> {
-        let gps = self.gps.offset();
-        let gps =
-            gps.as_ref().map(|gps| (gps, scanner.definitions.topics[gps.series as usize].name.as_str()));
-        utc::offset(scanner.header.timestamp.get(), self.number("boot_time_utc_us"), gps)
+        let mut offsets = self.offsets(scanner);
+        let is_one = self.is_aligned || offsets.len() == 1;
+        is_one.then(|| offsets.swap_remove(0)).flatten()
     }
 
     /// Returns the summary of what `scanner` has passed of a file of `size` bytes.
@@ -288,10 +398,10 @@ impl Summary {
         info.dialect = (self.text("sys_name") == Some("PX4")).then_some("px4");
         info.set_state(&scanner.diagnostics, &rules::CUT);
         info.start = Timestamp::from_micros(self.start(scanner), scanner.clock.clock);
-        info.end = scanner.clock.now();
+        info.end = scanner.clock.end();
         info.data.clone_from(&self.data);
         info.utc = self.utc(scanner);
-        info.records = self.stats.iter().map(|stats| stats.count).sum();
+        info.records = self.records();
         info.at_least = info.unread > 0;
         info.details = self.details(scanner, info.records);
         info.set_utc_start(scanner.utc_start);
@@ -313,6 +423,7 @@ impl Summary {
 
     fn details(&self, scanner: &Scanner, rows: u64) -> Vec<Detail> {
         let mut details = Vec::new();
+        details.extend(self.watch.detail());
         details.extend(self.vehicle());
         details.extend(self.hardware());
         details.extend(self.software());
@@ -451,6 +562,14 @@ impl Summary {
             text,
             Value::record(by_level.iter().map(|(name, n)| (**name, Value::count(*n)))),
         )
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::UInt(v, _) => Some(*v),
+        Value::Int(v, _) => u64::try_from(*v).ok(),
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use zerocopy::FromBytes as _;
 
 use crate::clock::{MAX_MICROS, RowMicros};
 use crate::definitions::{RowShape, Shapes};
-use crate::wire::{DataHead, HEADER_SIZE, RowHead, kind, number};
+use crate::wire::{Data, FileHeader, HEADER_SIZE, MSG_ID_LEN, MessageHeader, kind, number};
 
 /// What comes next in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) enum Step {
     Row { at: u64, end: u64, shape: RowShape, time: RowMicros, before: u64 },
     /// Bytes that cannot be read.
     Lost { at: u64, end: u64, rule: &'static Rule },
+    /// The header of another log.
+    Joined { at: u64, end: u64, header: FileHeader },
     /// Bytes of a message that is in part in bytes that were not read.
     Unread { at: u64, end: u64 },
     /// The end of the file.
@@ -55,20 +57,20 @@ impl PlainRow {
     }
 }
 
-/// Bytes before the fields of a row: message header and id.
-pub(crate) const ROW_AT: usize = size_of::<RowHead>();
+/// Offset of the fields of a row in its message, behind header and id.
+pub(crate) const ROW_AT: usize = HEADER_SIZE + MSG_ID_LEN;
 
 /// Returns a row at `at` that needs no closer look, and its end.
 #[inline]
 pub(crate) fn plain_row<'s>(shapes: &'s Shapes, data: &[u8], at: usize) -> Option<(&'s RowShape, usize)> {
-    let RowHead { header, data: row } = RowHead::ref_from_prefix(data.get(at..)?).ok()?.0;
+    let (header, payload) = MessageHeader::ref_from_prefix(data.get(at..)?).ok()?;
     if header.msg_type != kind::DATA {
         return None;
     }
     let size = usize::from(header.msg_size.get());
-    let shape = shapes.find(row.msg_id.get())?;
+    let shape = shapes.find(Data::view(payload)?.msg_id)?;
     let end = at + HEADER_SIZE + size;
-    let plain = shape.flags == 0 && shape.fits(size.wrapping_sub(size_of::<DataHead>())) && end <= data.len();
+    let plain = shape.flags == 0 && shape.fits(size.wrapping_sub(MSG_ID_LEN)) && end <= data.len();
     plain.then_some((shape, end))
 }
 

@@ -8,7 +8,9 @@ use rovelog_core::scan::{Source, Stream};
 use rovelog_core::{LogInfo, ReadOptions, Record};
 
 use crate::definitions::{Definitions, RowShape};
+use crate::diagnostics as rules;
 use crate::error::UlogError;
+use crate::locate::Search;
 use crate::reader::valid_message;
 use crate::scan::{ROW_AT, Scanner, Step};
 use crate::state::Summary;
@@ -40,10 +42,20 @@ impl<R: Read> UlogStream<R> {
     /// Returns an error if the input cannot be read, is not a ULog, ends inside its header, or uses
     /// incompatible features.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
-        let (source, scan) = Source::start(input, |window| {
-            let head = window.upto(0, Scanner::START as u64)?;
-            Ok(Scanner::start(head, options))
-        })?;
+        Self::start(input, options, Search::Near)
+    }
+
+    /// Reads the start of a log whose header may be damaged or missing: its first message may be
+    /// anywhere in the first 40 MiB, which are buffered.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), if there is neither a header nor a message.
+    pub fn salvage(input: R, options: &ReadOptions) -> Result<Self, UlogError> {
+        Self::start(input, options, Search::Far)
+    }
+
+    fn start(input: R, options: &ReadOptions, search: Search) -> Result<Self, UlogError> {
+        let (source, scan) = Source::start(input, |window| Scanner::start(window, options, search))?;
         Ok(Self { stream: Stream { source, scan }, summary: Summary::new() })
     }
 
@@ -59,12 +71,12 @@ impl<R: Read> UlogStream<R> {
     /// Counts a step and returns its item.
     pub(crate) fn item(&mut self, step: Step) -> Option<StreamItem<'_>> {
         match step {
-            Step::Row { at, end, shape, time, .. } => {
+            Step::Row { at, end, shape, time, before } => {
                 let row = self.stream.source.bytes(at + ROW_AT as u64, end);
                 let seq = self.summary.rows(shape.series);
-                self.summary.stats(shape.series).row(at, row.len(), time.micros());
+                self.summary.row(shape.series, at, row.len(), time.micros(), before);
                 if shape.flags & RowShape::UTC != 0 {
-                    self.summary.gps_row(&self.stream.scan.definitions, shape, row);
+                    self.summary.gps_row(at, &self.stream.scan.definitions, shape, row);
                 }
                 self.summary.publish(&mut self.stream.scan, shape.series);
                 let topic = &self.stream.scan.definitions.topics[shape.series as usize];
@@ -87,7 +99,22 @@ impl<R: Read> UlogStream<R> {
                 self.summary.finish(&mut self.stream.scan, None);
                 None
             }
-            Step::Lost { .. } | Step::Unread { .. } => None,
+            Step::Lost { rule, .. } => {
+                if ![&rules::UNKNOWN_ID, &rules::UNDECODABLE].contains(&rule) {
+                    self.summary.lose();
+                }
+                None
+            }
+            Step::Unread { .. } => None,
+            Step::Joined { at, header, .. } => {
+                let Stream { scan, .. } = &mut self.stream;
+                // The place of the second clock is known at its end only, so that its times would be
+                // shown by the offset of the first one.
+                scan.clock.is_unplaced = self.summary.utc(scan).is_some();
+                let end = scan.clock.end().and_then(|end| u64::try_from(end.nanos / 1000).ok());
+                self.summary.join(at, header, end.unwrap_or(0));
+                None
+            }
         }
     }
 
@@ -95,7 +122,9 @@ impl<R: Read> UlogStream<R> {
     fn step(&mut self) -> Result<Step, UlogError> {
         loop {
             match self.stream.step(Source::fill)? {
-                Step::Lost { .. } | Step::Unread { .. } => {}
+                step @ (Step::Lost { .. } | Step::Unread { .. } | Step::Joined { .. }) => {
+                    drop(self.item(step));
+                }
                 step => return Ok(step),
             }
         }

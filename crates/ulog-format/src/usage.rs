@@ -10,7 +10,10 @@ pub(crate) fn usage(log: &UlogReader) -> Vec<Usage> {
     // Data is most of a log, and topics may be many: counted by their numbers.
     let mut data = vec![(0, 0); log.topics().len()];
     let mut tally = UsageTally::default();
-    tally.add("file header", None, FLAG_BITS_AT);
+    tally.add("file header", None, log.first() - log.scanner().header_at);
+    for _ in log.boundaries().iter().filter(|boundary| boundary.has_header) {
+        tally.add("file header", None, FLAG_BITS_AT);
+    }
     for met in log.cursor() {
         let bytes = (HEADER_SIZE + met.payload.len()) as u64;
         match met.row {

@@ -1,12 +1,21 @@
-//! Where the log's clock is on the Unix clock. Rules U1 to U4 of docs/formats/ulog.md, section 3.
+//! Where the log's clock is on the Unix clock. Rules U1 to U6 of docs/formats/ulog.md, section 3.
+
+use std::ops::Range;
 
 use rovelog_core::layout::Layout;
-use rovelog_core::{Scalar, UtcOffset};
+use rovelog_core::text::count;
+use rovelog_core::{Diagnostics, Scalar, Topic, UtcOffset};
 
+use crate::diagnostics as rules;
 use crate::row::{Place, Row};
+use crate::wire::HEADER_LEN;
 
 /// 2000-01-01T00:00:00Z in microseconds: a later time can only be a Unix time.
 pub(crate) const YEAR_2000: u64 = 946_684_800_000_000;
+
+/// 2012-01-01T00:00:00Z in microseconds: no ULog is older. A receiver whose week number has rolled
+/// over gives dates 1024 weeks, or 19.6 years, too early.
+const YEAR_2012: i64 = 1_325_376_000_000_000;
 
 /// Topics that may hold GPS time, the first that has any wins.
 const GPS_TOPICS: [&str; 3] = ["vehicle_gps_position", "vehicle_gnss", "sensor_gps"];
@@ -36,22 +45,45 @@ impl GpsFields {
         })
     }
 
-    /// UTC minus log time of a row with a fix and a time, microseconds.
-    fn offset(&self, row: &Row<'_>) -> Option<i64> {
+    /// Returns the time of a row with a fix and a time, and UTC minus that time, in microseconds.
+    fn offset(&self, row: &Row<'_>) -> Option<(u64, i64)> {
         let timestamp: u64 = row.read(self.timestamp)?;
         let time_utc: u64 = row.read(self.time_utc)?;
         let fix: u8 = row.read(self.fix)?;
         // A receiver has no fix at boot: 0 is no time of a fix.
         let placed = fix >= 3 && time_utc >= YEAR_2000 && timestamp > 0;
-        placed.then(|| i64::try_from(time_utc).ok()?.checked_sub_unsigned(timestamp)).flatten()
+        let micros = || i64::try_from(time_utc).ok()?.checked_sub_unsigned(timestamp);
+        placed.then(micros).flatten().map(|micros| (timestamp, micros))
     }
+}
+
+/// UTC minus log time of a GPS fix.
+#[derive(Clone, Copy, Debug)]
+struct Fix {
+    /// Offset of the row.
+    at: u64,
+    /// Time of the row, microseconds.
+    time: u64,
+    /// UTC minus log time, microseconds.
+    micros: i64,
+}
+
+/// The fixes of a topic.
+#[derive(Clone, Debug)]
+struct TopicFixes {
+    rank: u8,
+    multi_id: u8,
+    series: u32,
+    fixes: Vec<Fix>,
+    /// Number of fixes with dates before ULog existed, and the first of them.
+    old: u64,
+    first_old: Option<Fix>,
 }
 
 /// What the GPS topics of a log say about UTC.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GpsClock {
-    /// Per series: rank of the topic, instance, series, offsets of its fixes.
-    series: Vec<(u8, u8, u32, Vec<i64>)>,
+    series: Vec<TopicFixes>,
 }
 
 /// The offset by GPS, with the fixes it rests on.
@@ -68,29 +100,118 @@ pub(crate) struct GpsOffset {
 }
 
 impl GpsClock {
-    /// Takes a row of a GPS topic.
-    pub(crate) fn row(&mut self, series: u32, multi_id: u8, type_name: &str, row: &Row<'_>) {
+    /// Takes a row at `at` of a GPS topic.
+    pub(crate) fn row(&mut self, at: u64, series: u32, multi_id: u8, type_name: &str, row: &Row<'_>) {
         let Some(fields) = GpsFields::of(type_name, row.layout()) else { return };
-        let Some(offset) = fields.offset(row) else { return };
-        match self.series.iter_mut().find(|(_, _, known, _)| *known == series) {
-            Some((.., offsets)) => offsets.push(offset),
-            None => self.series.push((fields.rank, multi_id, series, vec![offset])),
+        let Some((time, micros)) = fields.offset(row) else { return };
+        let place = self.series.iter().position(|known| known.series == series).unwrap_or_else(|| {
+            let (rank, fixes) = (fields.rank, Vec::new());
+            self.series.push(TopicFixes { rank, multi_id, series, fixes, old: 0, first_old: None });
+            self.series.len() - 1
+        });
+        let (known, fix) = (&mut self.series[place], Fix { at, time, micros });
+        if micros.saturating_add_unsigned(time) < YEAR_2012 {
+            known.old += 1;
+            known.first_old.get_or_insert(fix);
+        } else {
+            known.fixes.push(fix);
         }
     }
 
-    /// Returns the offset by the best topic that has any fix.
-    pub(crate) fn offset(&self) -> Option<GpsOffset> {
-        let (_, _, series, offsets) =
-            self.series.iter().min_by_key(|(rank, multi_id, series, _)| (rank, multi_id, series))?;
-        let mut offsets = offsets.clone();
+    /// Returns the offset by the best topic that has any fix in a range of the file.
+    pub(crate) fn offset(&self, range: &Range<u64>) -> Option<GpsOffset> {
+        let (series, fixes) = self.best(range)?;
+        let mut offsets: Vec<_> = fixes.iter().map(|fix| fix.micros).collect();
         offsets.sort_unstable();
         let spread = offsets.last()?.checked_sub(*offsets.first()?)?;
         Some(GpsOffset {
-            series: *series,
+            series: series.series,
             fixes: offsets.len(),
             micros: offsets[(offsets.len() - 1) / 2],
             spread,
         })
+    }
+
+    /// Returns the best topic that has fixes in a range of the file, and these.
+    fn best(&self, range: &Range<u64>) -> Option<(&TopicFixes, &[Fix])> {
+        let within = |series: &'_ TopicFixes| {
+            let from = series.fixes.partition_point(|fix| fix.at < range.start);
+            from..series.fixes.partition_point(|fix| fix.at < range.end)
+        };
+        let with_fixes = self.series.iter().filter(|series| !within(series).is_empty());
+        let best = with_fixes.min_by_key(|series| (series.rank, series.multi_id, series.series))?;
+        Some((best, &best.fixes[within(best)]))
+    }
+
+    /// Notes dates that cannot be right (U5), and jumps of UTC in a session (U6).
+    pub(crate) fn note(&self, sessions: &[Range<u64>], topics: &[Topic], notes: &mut Diagnostics) {
+        let name = |series: &TopicFixes| topics.get(series.series as usize).map_or("", |topic| &topic.name);
+        for series in &self.series {
+            let Some(first) = series.first_old else { continue };
+            notes.push(&rules::GPS_DATE, first.at..first.at + HEADER_LEN, || {
+                let utc = first.micros.saturating_add_unsigned(first.time);
+                let date = |micros: i64| Date(micros.div_euclid(86_400_000_000));
+                format!(
+                    "{} of {} before 2012 (first {}) are not used as UTC: the week number of the receiver has \
+                     rolled over; 1024 weeks later is {}",
+                    count(series.old, "date"),
+                    name(series),
+                    date(utc),
+                    date(utc + ROLLOVER),
+                )
+            });
+        }
+        for range in sessions {
+            let Some((series, fixes)) = self.best(range) else { continue };
+            let jumps: Vec<_> = jumps(fixes).collect();
+            let Some((first, by)) = jumps.first().copied() else { continue };
+            notes.push(&rules::UTC_JUMPS, first.at..first.at + HEADER_LEN, || {
+                let seconds = first.time as f64 / 1e6;
+                let more = match jumps.len() {
+                    1 => String::new(),
+                    all => format!("; {} in all", count(all as u64, "jump")),
+                };
+                let by = by as f64 / 1e6;
+                format!("the UTC of {} jumps by {by:+.3} s at {seconds:.3} s{more}", name(series))
+            });
+        }
+    }
+}
+
+/// A jump of UTC, in microseconds: fixes are late by parts of a second.
+const UTC_JUMP: u64 = 900_000;
+
+/// Number of fixes on each side of a jump that agree.
+const AGREEING: usize = 3;
+
+/// Returns the fixes before which UTC jumps, and by how much.
+fn jumps(fixes: &[Fix]) -> impl Iterator<Item = (Fix, i64)> + '_ {
+    let agree = |fixes: &[Fix]| fixes.iter().all(|fix| fix.micros.abs_diff(fixes[0].micros) < UTC_JUMP / 2);
+    fixes.windows(2 * AGREEING).filter_map(move |near| {
+        let (before, behind) = near.split_at(AGREEING);
+        let by = behind[0].micros.saturating_sub(before[AGREEING - 1].micros);
+        (by.unsigned_abs() > UTC_JUMP && agree(before) && agree(behind)).then_some((behind[0], by))
+    })
+}
+
+/// The time after which the week number of GPS repeats, in microseconds.
+const ROLLOVER: i64 = 1024 * 7 * 86_400_000_000;
+
+/// A date, as days since 1970-01-01.
+struct Date(i64);
+
+impl std::fmt::Display for Date {
+    /// Writes the date in the proleptic Gregorian calendar, by eras of 400 years that start in March.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let days = self.0 + 719_468;
+        let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let of_year = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * of_year + 2) / 153;
+        let of_month = of_year - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        let year = year + era * 400 + i64::from(month <= 2);
+        write!(f, "{year:04}-{month:02}-{of_month:02}")
     }
 }
 
@@ -102,7 +223,7 @@ pub(crate) fn offset(
     gps: Option<(&GpsOffset, &str)>,
 ) -> Option<UtcOffset> {
     let place =
-        |micros: i64, rule, evidence| Some(UtcOffset { nanos: micros.checked_mul(1000)?, rule, evidence });
+        |micros: i64, rule, evidence: String| Some(UtcOffset::new(micros.checked_mul(1000)?, rule, evidence));
     let fixes = |gps: &GpsOffset, topic: &str| format!("{} fixes of {topic}", gps.fixes);
     if start >= YEAR_2000 {
         return place(0, "clock_is_unix", "the start time is a Unix time".to_owned());
@@ -137,6 +258,30 @@ mod tests {
         );
         assert_eq!(rule(7, Some(0), gps), Some(("gps", 1_700_000_000_684_000_000)));
         assert_eq!(rule(7, None, None), None);
+    }
+
+    #[test]
+    fn a_jump_needs_fixes_that_agree_on_both_sides() {
+        let found = |offsets: &[i64]| {
+            let fix = |(at, micros): (u64, &i64)| Fix { at, time: at, micros: *micros };
+            let fixes: Vec<_> = (0..).zip(offsets).map(fix).collect();
+            jumps(&fixes).map(|(fix, by)| (fix.at, by)).collect::<Vec<_>>()
+        };
+        let second = 1_000_000;
+        assert_eq!(found(&[0, 5, 0, 2 * second, 2 * second, 2 * second + 7]), [(3, 2 * second)]);
+        assert_eq!(found(&[0, 0, 0, 300_000, 0, 0, 0]), []);
+        // A single late fix.
+        assert_eq!(found(&[0, 0, 0, 2 * second, 0, 0, 0]), []);
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let date = |days| Date(days).to_string();
+        assert_eq!(
+            (date(0), date(-1), date(11_016)),
+            ("1970-01-01".into(), "1969-12-31".into(), "2000-02-29".into())
+        );
+        assert_eq!((date(19_675), date(19_723)), ("2023-11-14".into(), "2024-01-01".into()));
     }
 
     #[test]

@@ -7,20 +7,25 @@
 
 use std::cell::Cell;
 use std::mem::offset_of;
+use std::ops::Range;
 
 use rovelog_core::scan::{NeedMore, Window};
 
 use crate::definitions::Definitions;
 use crate::layout::Formats;
-use crate::schema::{Basic, FormatText, can_name_format, is_type_name};
+use crate::schema::{BadFormat, Basic, FormatText, can_name_format, is_type_name};
+use crate::sessions::header_at;
 use crate::wire::{
-    self, FLAG_BITS_AT, HEADER_LEN, Info, LoggedString, Message, MessageHeader, SYNC_MAGIC, TaggedString,
-    kind, level_number,
+    self, FLAG_BITS_AT, HEADER_LEN, Info, LoggedString, MAGIC, Message, MessageHeader, SYNC_MAGIC,
+    TaggedString, kind, level_number,
 };
 
 /// Unverifiable messages in a row that are as good as a chain: no damage leads from header to
 /// header so often.
 const LONG_RUN: usize = 128;
+
+/// Bytes of definitions that looking ahead may parse anywhere in a log.
+pub(crate) const FREE_DEFINITIONS: u64 = 4 << 20;
 
 /// Fitting messages that make a chain.
 pub(crate) const CHAIN: usize = 3;
@@ -77,6 +82,8 @@ pub(crate) struct Validator<'a> {
     pub(crate) definitions: &'a Definitions,
     /// No message may pass this offset: the start of appended data, or the end of the file.
     pub(crate) limit: u64,
+    /// Offsets at which flag bits may be: that of the first message.
+    flag_bits: Range<u64>,
     /// Work of the chain that is being looked at.
     work: Cell<u64>,
     /// Bytes of definitions that looking ahead may still parse, and has parsed.
@@ -107,11 +114,17 @@ impl<'a> Validator<'a> {
             window,
             definitions,
             limit,
+            flag_bits: FLAG_BITS_AT..FLAG_BITS_AT + 1,
             work: Cell::new(0),
             budget,
             used: Cell::new(0),
             crossed: Cell::new(false),
         }
+    }
+
+    /// Accepts flag bits at these offsets.
+    pub(crate) fn with_flag_bits(self, flag_bits: Range<u64>) -> Self {
+        Self { flag_bits, ..self }
     }
 
     /// Returns the number of bytes of definitions parsed so far.
@@ -204,6 +217,9 @@ impl<'a> Validator<'a> {
                 scan.next = (self.window.zeros_end(at + TYPE_AT) - TYPE_AT).min(until);
                 continue;
             }
+            if letter == Some(MAGIC[2]) && header_at(self.window, at)?.is_some() {
+                return Ok(Some(at));
+            }
             if let Some(letter) = letter {
                 let allowed = WORK_PER_BYTE * (at - scan.start) + WORK_AT_ONCE;
                 let strictness = if scan.work <= allowed { Strictness::Searched } else { Strictness::Cheap };
@@ -269,6 +285,9 @@ impl<'a> Validator<'a> {
         let Some(header) = self.window.view::<MessageHeader>(at)? else {
             return Ok(Verdict::No { claimed: None });
         };
+        if header.msg_type == MAGIC[2] && header_at(self.window, at)?.is_some() {
+            return Ok(Verdict::Fits { end: at + FLAG_BITS_AT, confirmed: true });
+        }
         let end = at + HEADER_LEN + u64::from(header.msg_size.get());
         let no = Verdict::No { claimed: Some(end) };
         if end > self.limit {
@@ -309,10 +328,12 @@ impl<'a> Validator<'a> {
             _ => {}
         }
         match *message {
-            Message::FlagBits(_) => fits(at == FLAG_BITS_AT),
+            Message::FlagBits(_) => fits(self.flag_bits.contains(&at) || self.is_behind_header(at)),
             Message::Format(wire::Format { format: text }) => {
                 self.cost(text);
-                let usual = |format: FormatText<'_>| !searched || format.unusual_names().next().is_none();
+                let usual = |format: FormatText<'_>| {
+                    !searched || (format.is_tight() && format.unusual_names().next().is_none())
+                };
                 fits(FormatText::parse(text).is_some_and(usual))
             }
             Message::Info(info) => self.validate_info(info, searched),
@@ -322,9 +343,9 @@ impl<'a> Validator<'a> {
             Message::DefaultParameter(default) => {
                 fits((1..=3).contains(&default.default_types) && fits_parameter(default.info, searched))
             }
-            Message::Subscription(subscription) => match std::str::from_utf8(subscription.message_name) {
-                Ok(name) if self.defines(name, overlay) => FITS,
-                Ok(name) if is_type_name(name) || (!searched && can_name_format(name)) => {
+            Message::Subscription(subscription) => match subscription.name() {
+                Some(name) if self.defines(name, overlay) => FITS,
+                Some(name) if is_type_name(name) || (!searched && can_name_format(name)) => {
                     Validity::Unverifiable
                 }
                 _ => Validity::No,
@@ -349,8 +370,13 @@ impl<'a> Validator<'a> {
         }
     }
 
-    fn validate_row(&self, wire::Data { head, row }: wire::Data<'_>, overlay: &Overlay) -> Validity {
-        let msg_id = head.msg_id.get();
+    /// Returns whether the header of another log ends at `at`.
+    fn is_behind_header(&self, at: u64) -> bool {
+        let start = at.checked_sub(FLAG_BITS_AT).filter(|start| *start >= self.window.base);
+        start.is_some_and(|start| matches!(header_at(self.window, start), Ok(Some(_))))
+    }
+
+    fn validate_row(&self, wire::Data { msg_id, row }: wire::Data<'_>, overlay: &Overlay) -> Validity {
         let fits = |fits: bool| if fits { Validity::Fits { confirmed: true } } else { Validity::No };
         if let Some((_, size)) = overlay.subscriptions.iter().rev().find(|(id, _)| *id == msg_id) {
             return match size {
@@ -397,9 +423,9 @@ impl<'a> Validator<'a> {
                     overlay.formats.push((format.name.to_owned(), text.to_vec()));
                 }
             }
-            Message::Subscription(wire::Subscription { msg_id, message_name, .. }) => {
-                let Ok(name) = std::str::from_utf8(message_name) else { return };
-                overlay.subscriptions.push((msg_id, self.row_size(name, overlay)));
+            Message::Subscription(subscription) => {
+                let Some(name) = subscription.name() else { return };
+                overlay.subscriptions.push((subscription.msg_id, self.row_size(name, overlay)));
             }
             _ => {}
         }
@@ -451,6 +477,16 @@ fn begins_chain(letter: u8, strictness: Strictness) -> bool {
     match strictness {
         Strictness::Cheap => matches!(letter, kind::DATA | kind::SYNC),
         _ => kind::ALL.contains(&letter),
+    }
+}
+
+/// Returns why a whole format definition cannot be read, if it has a name: without one, nothing says
+/// that it is a definition.
+pub(crate) fn why_no_format(window: Window<'_>, at: u64, msg_type: u8, end: u64) -> Option<String> {
+    let payload = window.slice(at + HEADER_LEN, end).ok()??;
+    match FormatText::explained(payload) {
+        Err(bad @ BadFormat::Field { .. }) if msg_type == kind::FORMAT => Some(bad.to_string()),
+        _ => None,
     }
 }
 

@@ -13,7 +13,7 @@ use std::io::Cursor;
 use binrw::{BinRead, BinResult, BinWrite, binrw};
 use rovelog_core::wire::{U16Le, U64Le, counted, rest};
 use rovelog_core::{FormatInfo, Signature};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The format's constants.
 pub(crate) const INFO: FormatInfo = FormatInfo {
@@ -22,6 +22,7 @@ pub(crate) const INFO: FormatInfo = FormatInfo {
     about: "PX4 flight log",
     extensions: &["ulg", "ulog"],
     signatures: &[Signature(&MAGIC)],
+    recognizes: None,
     files: None,
 };
 
@@ -34,49 +35,51 @@ pub const MAGIC: [u8; 7] = [0x55, 0x4c, 0x6f, 0x67, 0x01, 0x12, 0x35];
 #[doc(hidden)]
 pub const SYNC_MAGIC: [u8; 8] = [0x2f, 0x73, 0x13, 0x20, 0x25, 0x0c, 0xbb, 0x12];
 
-rovelog_core::fixed! {
-    /// The start of the file. "Header Section"
-    pub struct FileHeader[16] {
-        /// [`MAGIC`].
-        pub magic: [u8; 7],
-        /// The version of the format, currently 1; unknown ones are read all the same.
-        pub version: u8,
-        /// When logging started, microseconds.
-        pub timestamp: U64Le,
-    }
-
-    /// `message_header_s`: before every message. "Definitions Section"
-    pub struct MessageHeader[3] {
-        /// Bytes of the payload, this header not counted.
-        pub msg_size: U16Le,
-        /// What the payload is: see [`kind`].
-        pub msg_type: u8,
-    }
-
-    /// `ulog_message_flag_bits_s`: at offset 16 if it is there at all. "'B': Flag bitset message"
-    pub struct FlagBits[40] {
-        /// Bits that a reader may ignore. **Newer**: bit 0 of byte 0 says that 'Q' messages occur.
-        pub compat_flags: [u8; 8],
-        /// Bits that a reader must know. Bit 0 of byte 0: data is appended.
-        pub incompat_flags: [u8; 8],
-        /// Where appended data starts, from the start of the file; 0 is unused.
-        pub appended_offsets: [U64Le; 3],
-    }
-
-    /// The start of [`Data`].
-    pub struct DataHead[2] {
-        /// The id of a subscription.
-        pub msg_id: U16Le,
-    }
-
-    /// The start of a message of logged data.
-    pub struct RowHead[5] {
-        /// Before every message.
-        pub header: MessageHeader,
-        /// Which subscription it is of.
-        pub data: DataHead,
-    }
+/// The start of the file. "Header Section"
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct FileHeader {
+    /// [`MAGIC`].
+    pub magic: [u8; 7],
+    /// The version of the format, currently 1; unknown ones are read all the same.
+    pub version: u8,
+    /// When logging started, microseconds.
+    pub timestamp: U64Le,
 }
+
+const _: () = assert!(size_of::<FileHeader>() == 16);
+
+/// `message_header_s`: before every message. "Definitions Section"
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct MessageHeader {
+    /// Bytes of the payload, this header not counted.
+    pub msg_size: U16Le,
+    /// What the payload is: see [`kind`].
+    pub msg_type: u8,
+}
+
+const _: () = assert!(size_of::<MessageHeader>() == 3);
+
+/// `ulog_message_flag_bits_s`: at offset 16 if it is there at all. "'B': Flag bitset message"
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct FlagBits {
+    /// Bits that a reader may ignore. **Newer**: bit 0 of byte 0 says that 'Q' messages occur.
+    pub compat_flags: [u8; 8],
+    /// Bits that a reader must know. Bit 0 of byte 0: data is appended.
+    pub incompat_flags: [u8; 8],
+    /// Where appended data starts, from the start of the file; 0 is unused.
+    pub appended_offsets: [U64Le; 3],
+}
+
+const _: () = assert!(size_of::<FlagBits>() == 40);
 
 /// Bytes of a message's header.
 pub(crate) const HEADER_SIZE: usize = size_of::<MessageHeader>();
@@ -197,9 +200,8 @@ pub struct Subscription<'a> {
 }
 
 /// `message_remove_logged_s`. "'R': unsubscribe a message"
-#[binrw]
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsubscription {
     /// The id of the subscription that ends.
     pub msg_id: u16,
@@ -211,11 +213,23 @@ pub struct Unsubscription {
 #[br(import(all: &'a [u8]))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// The subscription's id.
-    pub head: DataHead,
+    /// The id of a subscription.
+    pub msg_id: u16,
     /// The fields of the subscribed format; trailing padding may be left out.
     #[br(parse_with = rest, args(all))]
     pub row: &'a [u8],
+}
+
+/// Size in bytes of `msg_id` in [`Data`].
+pub(crate) const MSG_ID_LEN: usize = size_of::<u16>();
+
+impl<'a> Data<'a> {
+    /// Reads the payload in place, as its declaration does: rows are most of a log.
+    #[inline]
+    pub(crate) fn view(payload: &'a [u8]) -> Option<Self> {
+        let (msg_id, row) = payload.split_first_chunk::<MSG_ID_LEN>()?;
+        Some(Self { msg_id: u16::from_le_bytes(*msg_id), row })
+    }
 }
 
 /// `message_logging_s`. "'L': Logged string message"
@@ -252,18 +266,16 @@ pub struct TaggedString<'a> {
 }
 
 /// `message_sync_s`. "'S': synchronization message"
-#[binrw]
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync {
     /// [`SYNC_MAGIC`].
     pub sync_magic: [u8; 8],
 }
 
 /// `message_dropout_s`. "'O': mark a dropout"
-#[binrw]
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropout {
     /// Milliseconds of lost messages.
     pub duration: u16,
@@ -308,10 +320,8 @@ macro_rules! messages {
             /// short for that, or longer than a type of fixed size.
             #[inline]
             pub fn parse(msg_type: u8, payload: &'a [u8]) -> Option<Self> {
-                // Rows are most of a log: viewed in place.
                 if msg_type == kind::DATA {
-                    let (head, row) = DataHead::ref_from_prefix(payload).ok()?;
-                    return Some(Self::Data(Data { head: *head, row }));
+                    return Data::view(payload).map(Self::Data);
                 }
                 Self::read(msg_type, payload)
             }

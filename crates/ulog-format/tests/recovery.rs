@@ -10,7 +10,7 @@ use rovelog_core::{Diagnostic, LogReader, RecoverOptions, Recovery, Segment, Sev
 use rovelog_testing::{Random, detail, read_json, sha256};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use support::{LOGS, open, quirks, try_open};
+use support::{LOGS, has_header, open, quirks, try_open};
 use ulog_format::UlogReader;
 use ulog_format::wire::Message;
 
@@ -105,7 +105,9 @@ fn recovered(what: &str, log: &UlogReader, options: &RecoverOptions) -> (UlogRea
     let mut bytes = Vec::new();
     let report = log.recover(&mut bytes, options).expect("memory takes it");
     let len = log.info().size;
-    assert_eq!(report.kept_bytes, bytes.len() as u64, "{what}");
+    // Bytes of a header that the log does not have are new.
+    let new = bytes.len() as u64 - report.kept_bytes;
+    assert!(new == 0 || (new <= 16 && !has_header(log)), "{what}: {new} new bytes");
     assert_eq!(report.kept_bytes + report.lost_bytes() + report.stale_bytes, len, "{what}: every byte");
     let bytes = rovelog_core::Bytes::from(bytes);
     let again = open(&bytes);
@@ -138,7 +140,8 @@ fn check_recovery(what: &str, log: &UlogReader) -> (UlogReader, Recovery) {
     };
     assert!(sound(&again) == sound(log), "{what}: the rows differ");
     let mut lost = log.diagnostics().list().iter().filter(|d| d.rule.severity == Severity::DataLost);
-    assert_eq!(report.unchanged, lost.all(|d| cut_before_appended(log, d)) && same_flags(log), "{what}");
+    let unchanged = lost.all(|d| cut_before_appended(log, d)) && same_flags(log) && has_header(log);
+    assert_eq!(report.unchanged, unchanged, "{what}");
     assert_eq!(report.segments.is_empty(), log.segments().is_empty(), "{what}");
     (again, report)
 }
@@ -205,10 +208,12 @@ fn segment_json(segment: &Segment) -> Json {
 
 #[test]
 fn whatever_happens_to_a_log_what_is_recovered_is_sound() {
-    let mut random = Random(7);
     let mut tried = 0;
     let corpus = LOGS.corpus();
     for file in corpus.iter().filter(|file| file.bytes.len() < 8192) {
+        // Damage of one case does not depend on the other cases.
+        let mut random =
+            Random(file.name.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte)));
         for turn in 0..40 {
             let mut bytes = file.bytes.to_vec();
             for _ in 0..=random.below(3) {

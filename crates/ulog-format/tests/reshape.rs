@@ -26,7 +26,7 @@ fn all_of_a_log_is_the_log() {
         let reader = support::try_open(&log.bytes)?;
         Some((log, reader))
     })) {
-        if is_whole(&reader) {
+        if is_whole(&reader) && support::has_header(&reader) {
             assert!(cut(&reader, &Select::all()).unwrap() == log.bytes, "{}: sliced", log.name);
             let (copy, _) = support::rewritten(&log.bytes, &reader);
             assert!(copy == log.bytes, "{}: rewritten", log.name);

@@ -1,10 +1,11 @@
 //! Message types: those of the specification, and those that the user declares (section 4.2). Both
 //! are read, written and printed by their layouts.
 //!
-//! A declaration names a type as the program did, and its fields in the terms of section 2:
+//! A declaration has the name of a type, as the program used it, and its fields with the data types
+//! of section 2:
 //!
 //! ```text
-//! # comments and empty lines are free
+//! # comments and empty lines are ignored
 //! message CompassM 100
 //!   float heading deg
 //!   unsigned int n
@@ -16,7 +17,8 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Arc, LazyLock};
 
-use rovelog_core::layout::{Builder, DeclaredField, Element, Encoding, Fit, Layout, Len};
+use rovelog_core::layout::{Builder, DeclaredField, Element, Fit, Layout, Len, TextDecoder};
+use rovelog_core::limits::read_description_text;
 use rovelog_core::{Scalar, Value};
 
 use crate::error::VelError;
@@ -24,10 +26,7 @@ use crate::hash::simple_hash;
 use crate::message::Kind;
 use crate::wire::{GpsData, ImageData, LaserRange, ObdData, RobotPose, VelodyneRawData};
 
-/// Maximum length of a file of declarations in bytes.
-const FILE_LIMIT: u64 = 1 << 20;
-
-/// The data types of section 2.
+/// The names of the data types in section 2.
 const NAMES: [(&str, Element); 9] = [
     ("unsigned char", Element::Scalar(Scalar::UInt8)),
     ("unsigned short", Element::Scalar(Scalar::UInt16)),
@@ -37,11 +36,11 @@ const NAMES: [(&str, Element); 9] = [
     ("float", Element::Scalar(Scalar::Float32)),
     ("double", Element::Scalar(Scalar::Float64)),
     ("bool", Element::WideBool),
-    ("string", Element::Text(Encoding::Latin1)),
+    ("string", Element::Text(TextDecoder::LATIN1)),
 ];
 
-/// Returns a type in the terms of section 2.
-fn spelled(element: &Element, len: Len) -> String {
+/// Returns the name that section 2 has for a data type.
+fn type_name(element: &Element, len: Len) -> String {
     let name = match element {
         Element::Byte => "unsigned char",
         Element::Packed(_) => "VelodynePacket",
@@ -64,7 +63,7 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Makes a type of the specification.
+    /// Creates a type of the specification.
     fn of(kind: Kind) -> Self {
         let fields: &[DeclaredField] = match kind {
             Kind::Obd => ObdData::FIELDS,
@@ -75,7 +74,7 @@ impl Declared {
             Kind::Laser => LaserRange::FIELDS,
         };
         let mut layout = Layout::builder(kind.name());
-        layout.declared(fields, spelled);
+        layout.declared(fields, type_name);
         Self {
             type_id: kind.type_id(),
             version: kind.version(),
@@ -89,7 +88,7 @@ impl Declared {
         &self.layout.schema().name
     }
 
-    /// Returns the id that `simpleHash` derives from the name.
+    /// Returns the id, which `simpleHash` computes from the name.
     pub fn type_id(&self) -> u32 {
         self.type_id
     }
@@ -104,20 +103,20 @@ impl Declared {
         self.kind
     }
 
-    /// Returns the fields and their positions.
+    /// Returns the layout of the fields.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
-    /// Returns the fields in `data`, as a [`Value::Struct`]; `None` if it is too short.
+    /// Returns the fields in `data` as a [`Value::Struct`]; `None` if the data is too short.
     pub fn value(&self, data: &[u8]) -> Option<Value> {
         self.layout.value(data).ok().map(|(value, _)| value)
     }
 
-    /// Encodes a message with these values.
+    /// Encodes the data of a message.
     ///
     /// # Errors
-    /// Returns an error if a field is missing, or its value is of another type or length than
+    /// Returns an error if a field is missing, or if its value has another type or length than
     /// declared.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, VelError> {
         let mut out = Vec::new();
@@ -131,18 +130,19 @@ impl Declared {
 static BUILT_IN: LazyLock<[Arc<Declared>; 6]> =
     LazyLock::new(|| Kind::ALL.map(|kind| Arc::new(Declared::of(kind))));
 
-/// A declaration during parsing.
-struct Open {
+/// Parser for the lines of a declaration.
+struct Parser {
     line: usize,
     name: String,
     version: i32,
     layout: Builder,
-    /// Index of the field with a name.
+    /// The index of each field by its name.
     places: HashMap<String, usize>,
 }
 
-impl Open {
-    /// Parses a line: `TYPE NAME`, `TYPE NAME[4] UNIT`, `TYPE NAME[count]`.
+impl Parser {
+    /// Parses the line of a field, for example `TYPE NAME`, `TYPE NAME[4] UNIT` or `TYPE
+    /// NAME[count]`.
     fn field(&mut self, line: &str) -> Result<(), String> {
         let named = |(name, element): &(&str, Element)| {
             let rest = line.strip_prefix(name)?;
@@ -166,11 +166,11 @@ impl Open {
         if self.places.insert(name.to_owned(), self.places.len()).is_some() {
             return Err(format!("a second field {name}"));
         }
-        // Bytes whose number is in another field have no fields of their own.
+        // An array of bytes with a count is a single value of bytes, not a list of numbers.
         if element == Element::Scalar(Scalar::UInt8) && matches!(len, Len::Field(_)) {
             element = Element::Byte;
         }
-        let source = spelled(&element, len);
+        let source = type_name(&element, len);
         self.layout.field(name, element, len, source);
         if let Some(unit) = unit {
             self.layout.unit(unit);
@@ -178,8 +178,8 @@ impl Open {
         Ok(())
     }
 
-    /// Parses the length in the brackets after `name`: a number, or the name of an earlier integer
-    /// field.
+    /// Parses the length in the brackets after `name`. It is a number or the name of an earlier
+    /// integer field.
     fn len(&self, name: &str, len: &str) -> Result<Len, String> {
         let len = len.strip_suffix(']').ok_or_else(|| format!("{name}[ is not closed"))?;
         let counts = |place: &&usize| {
@@ -195,7 +195,8 @@ impl Open {
     }
 }
 
-/// All types with a layout: those of the specification, and those that the user declared.
+/// The message types whose fields are known: those of the specification and those that the user
+/// declared.
 #[derive(Clone, Debug, Default)]
 pub struct Types {
     declared: Vec<Arc<Declared>>,
@@ -210,13 +211,7 @@ impl Types {
     /// Returns an error if the file cannot be read or is longer than 1 MiB, and the errors of
     /// [`parse`](Self::parse).
     pub fn read(file: impl Read) -> Result<Self, VelError> {
-        let mut text = String::new();
-        file.take(FILE_LIMIT + 1).read_to_string(&mut text)?;
-        if text.len() as u64 > FILE_LIMIT {
-            let why = "declarations exceed 1 MiB".to_owned();
-            return Err(VelError::BadDeclaration { line: text.lines().count(), why });
-        }
-        Self::parse(&text)
+        Self::parse(&read_description_text(file)?)
     }
 
     /// Reads declarations.
@@ -225,7 +220,7 @@ impl Types {
     /// Returns an error if a line is invalid, a type is declared twice, or two names share an id.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         let mut types = Self { text: text.to_owned(), ..Self::default() };
-        let mut open: Option<Open> = None;
+        let mut open: Option<Parser> = None;
         for (i, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             let bad = |why: String| VelError::BadDeclaration { line: i + 1, why };
@@ -244,7 +239,7 @@ impl Types {
                     (Some(name), None) => {
                         let name = name.to_owned();
                         let layout = Layout::builder(&name);
-                        open = Some(Open { line: i + 1, name, version, layout, places: HashMap::new() });
+                        open = Some(Parser { line: i + 1, name, version, layout, places: HashMap::new() });
                     }
                     _ => return Err(bad("a message needs a name and a version".to_owned())),
                 }
@@ -259,8 +254,8 @@ impl Types {
         Ok(types)
     }
 
-    fn close(&mut self, open: Option<Open>) -> Result<(), VelError> {
-        let Some(Open { line, name, version, layout, .. }) = open else { return Ok(()) };
+    fn close(&mut self, open: Option<Parser>) -> Result<(), VelError> {
+        let Some(Parser { line, name, version, layout, .. }) = open else { return Ok(()) };
         let bad = |why: String| VelError::BadDeclaration { line, why };
         let type_id = simple_hash(&name).map_err(|error| bad(error.to_string()))?;
         if let Some(other) = self.by_id.get(&(type_id, version)) {
@@ -285,7 +280,8 @@ impl Types {
         Ok(())
     }
 
-    /// Returns the text of the declarations, as in [`ReadOptions`](rovelog_core::ReadOptions).
+    /// Returns the text of the declarations, which can be passed to
+    /// [`ReadOptions`](rovelog_core::ReadOptions).
     pub fn declarations(&self) -> &str {
         &self.text
     }
@@ -295,7 +291,7 @@ impl Types {
         &self.declared
     }
 
-    /// Returns a type by its id and version; `None` if its fields are unknown.
+    /// Returns the type with this id and version; `None` if its fields are unknown.
     #[inline]
     pub fn find(&self, type_id: u32, version: i32) -> Option<&Arc<Declared>> {
         let is_it = |known: &&Arc<Declared>| known.type_id == type_id && known.version == version;
@@ -308,7 +304,7 @@ impl Types {
         self.by_id.get(&(type_id, version)).map(|i| &self.declared[*i])
     }
 
-    /// Returns how `data` fits the layout of a type; `None` if that is unknown.
+    /// Compares the length of `data` with the layout of a type; `None` if the fields are unknown.
     #[inline]
     pub fn fit(&self, type_id: u32, version: i32, data: &[u8]) -> Option<Fit> {
         self.find(type_id, version).map(|declared| declared.layout.fit(data))
@@ -334,7 +330,7 @@ mod tests {
     ";
 
     #[test]
-    fn a_declared_type_reads_what_it_writes() {
+    fn declared_types_read_what_they_write() {
         let types = Types::parse(COMPASS).unwrap();
         let compass = types.find(0x0001_806E, 100).unwrap();
         let value = Value::record([
@@ -359,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_declared_says_its_line() {
+    fn errors_in_declarations_state_the_line() {
         for (text, line) in [
             ("float x", 1),
             ("message", 1),
@@ -383,14 +379,14 @@ mod tests {
     }
 
     #[test]
-    fn names_have_underscores_and_lengths_16_bits() {
+    fn names_may_have_underscores_and_lengths_16_bits() {
         let types = Types::parse("message A_B 1\nfloat x_1[65535]").unwrap();
         assert_eq!(types.declared()[0].layout().schema().fields[0].name.as_ref(), "x_1");
     }
 
     #[test]
     fn declarations_are_read_up_to_their_limit() {
-        let limit = usize::try_from(FILE_LIMIT).unwrap();
+        let limit = usize::try_from(rovelog_core::limits::DESCRIPTION).unwrap();
         let text = |len: usize| {
             let end = "\nmessage A 1\nfloat x\n";
             format!("{}{end}", "#".repeat(len - end.len()))
@@ -398,17 +394,15 @@ mod tests {
         let types = Types::read(text(limit).as_bytes()).unwrap();
         assert_eq!((types.declared().len(), types.declarations()), (1, &*text(limit)));
         match Types::read(text(limit + 1).as_bytes()) {
-            Err(VelError::BadDeclaration { line, why }) => {
-                assert_eq!((line, &*why), (3, "declarations exceed 1 MiB"));
-            }
+            Err(VelError::Io(error)) => assert_eq!(error.to_string(), "the file is longer than 1 MiB"),
             other => panic!("{other:?}"),
         }
         assert_eq!(Types::default().declarations(), "");
     }
 
-    /// A count that would need more memory than there is allocates nothing.
+    /// A count that exceeds the data is rejected before anything is allocated.
     #[test]
-    fn hostile_counts_are_short() {
+    fn hostile_counts_are_rejected() {
         let types = Types::parse("message A 1\nunsigned int n\ndouble x[n]\nstring s[n]").unwrap();
         let declared = &types.declared()[0];
         assert!(matches!(declared.layout().fit(&[0xFF; 12]), Fit::Short(_)));

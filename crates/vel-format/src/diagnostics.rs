@@ -31,7 +31,7 @@ rovelog_core::rules! {
     IMAGE_SIZE "W-VEL-111" "image_size" Note
         "the width and height of an image message differ from those of the JPEG in it"
     IMAGE_HEADER "W-VEL-112" "image_header" Note
-        "an image message with a JPEG whose header cannot be read"
+        "an image message whose data is not a JPEG with a readable header"
     BAD_MAGIC "W-VEL-113" "bad_magic" Repaired
         "the first bytes are not those of a VEL log: read as one on request"
     DATE_UNWRAPPED "W-VEL-115" "date_unwrapped" Note

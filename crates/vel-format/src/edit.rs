@@ -1,4 +1,4 @@
-//! Recovery, slices and merges: new logs of existing messages, whose bytes stay the same.
+//! Recovery, slices and merges: new logs of existing messages, whose data is not changed.
 
 use std::io::Write;
 use std::ops::Range;
@@ -13,23 +13,27 @@ use crate::indexing::{IndexOrigin, IndexState};
 use crate::reader::{PartKind, VelReader};
 use crate::scan::view;
 use crate::wire::{INDEX_AT, entries_len};
-use crate::writer::{NewMessage, WriteOptions, is_read, write_copies};
+use crate::writer::{NewMessage, WriteOptions, is_inferred, write_copies};
 
 /// Writes every intact message of `log` to a new log.
 ///
-/// Kept, byte for byte and in order, are all messages whose content can be read, those that are
-/// marked as invalid, messages after an end mark, and the bytes after the last end mark, unless a
-/// reader would find other messages in them: those are named as left out. Header and index are new.
-/// A log without a loss and with a valid index, or none, is copied unchanged. Recovering a recovered
-/// log changes nothing.
+/// These are kept, byte for byte and in order:
 ///
-/// The lost bytes are exactly those that the diagnostics of `log` report as lost.
+/// - messages whose data is long enough for their content
+/// - messages that are marked as invalid
+/// - messages after an end mark
+/// - the bytes after the last end mark, unless a reader would find other messages in them; then
+///   they are reported as left out
+///
+/// The header and the index are new. A log without a loss and with a valid index, or none, is
+/// copied unchanged. Recovering a recovered log changes nothing. The lost bytes are exactly those
+/// that the diagnostics of `log` report as lost.
 ///
 /// # Errors
 /// Returns an error if writing fails.
 pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, VelError> {
-    let remade = [PartKind::Lost, PartKind::Joined, PartKind::Behind];
-    let undamaged = !log.parts.iter().any(|part| remade.contains(&part.what))
+    let rewritten = [PartKind::Lost, PartKind::Joined, PartKind::AfterEnd];
+    let undamaged = !log.parts.iter().any(|part| rewritten.contains(&part.what))
         && log.entries.iter().all(|entry| log.topic_of(entry).is_some())
         && log.scanner.start.magic
         && !matches!(log.index(), IndexState::Rebuilt(_));
@@ -41,14 +45,14 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
         let range = entry.at..log.end_of(entry.at);
         if log.topic_of(entry).is_some() { kept.push(range) } else { lost.push(range) }
     }
-    // The framing that is written anew: header and index, headers of further logs, end marks
-    // between messages.
+    // Number of bytes that are written anew: header and index, headers of further logs, and end
+    // marks between messages.
     let mut replaced = log.scanner.start.index_end;
     let mut end = end(log);
     for part in &log.parts {
         let Range { start, end: to } = part.range;
         match part.what {
-            PartKind::Invalid | PartKind::Behind => kept.push(start..to),
+            PartKind::Invalid | PartKind::AfterEnd => kept.push(start..to),
             PartKind::Lost => lost.push(start..to),
             PartKind::Terminator | PartKind::Joined if start < end.start => replaced += to - start,
             PartKind::Terminator | PartKind::Joined | PartKind::Tail => {}
@@ -63,12 +67,12 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     let index = |at: u64| usize::try_from(at).expect("within the file");
     let mut tail = &log.bytes[index(end.start)..index(end.end)];
     let mut left_out = Vec::new();
-    // Without the messages that were lost, a reader can infer another size rule, and then find
-    // other messages in these bytes.
+    // After messages were lost, a reader may infer another size rule, and with it find other
+    // messages in these bytes.
     let types = &log.scanner.types;
-    if kept.is_empty() || !tail.is_empty() && !is_read(messages.clone(), tail, &options, types)? {
+    if kept.is_empty() || !tail.is_empty() && !is_inferred(messages.clone(), tail, &options, types)? {
         replaced += end.end - end.start;
-        left_out.extend(behind_end(log));
+        left_out.extend(describe_tail(log));
         end.start = end.end;
         tail = &[];
     }
@@ -90,15 +94,15 @@ pub(crate) fn recover(log: &VelReader, out: &mut dyn Write) -> Result<Recovery, 
     })
 }
 
-/// Returns the bytes after the last end mark, in words.
-fn behind_end(log: &VelReader) -> Option<String> {
+/// Describes the bytes after the last end mark; `None` if there are none.
+fn describe_tail(log: &VelReader) -> Option<String> {
     let Range { start, end } = log.parts.last().filter(|part| part.what == PartKind::Tail)?.range.clone();
     let bytes = count(end - start, "byte");
     Some(format!("{bytes} at byte {start}, after the end mark: a reader could find other messages in them"))
 }
 
-/// Returns the range from the last end mark on, if no message follows it; empty at the end of the
-/// file if there is none.
+/// Returns the range from the last end mark to the end of the file. If there is no end mark, or if
+/// messages follow it, returns an empty range at the end of the file.
 fn end(log: &VelReader) -> Range<u64> {
     let len = log.bytes.len() as u64;
     let mut last = log.parts.iter().rev().skip_while(|part| part.what == PartKind::Tail);
@@ -108,7 +112,7 @@ fn end(log: &VelReader) -> Range<u64> {
     }
 }
 
-/// Returns the conventions of a log, for writing another one like it.
+/// Returns the options for writing another log with the conventions of `log`.
 pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
     let header = log.header();
     let from_start = *log.index() == IndexState::Good(IndexOrigin::ProgramStart);
@@ -121,12 +125,11 @@ pub(crate) fn conventions(log: &VelReader) -> WriteOptions {
     }
 }
 
-/// Writes the part of `log` that `select` names.
+/// Writes the selected messages of `log` to a new log.
 ///
-/// Kept, byte for byte and in file order, are the messages of the topics within the window, and
-/// those before it that `select.last_before` requests. If no topics are selected, messages whose
-/// content cannot be read are kept too. Size rule, markers and version stay the same; the index is
-/// new, with the same origin.
+/// The messages are kept byte for byte and in file order. If all topics are selected, this includes
+/// messages whose data is too short for their content. The size rule, the markers and the version
+/// stay the same. The index is new, with the same origin.
 ///
 /// # Errors
 /// Returns an error if writing fails.
@@ -146,14 +149,15 @@ pub(crate) fn slice(log: &VelReader, select: &Select, out: impl Write) -> Result
     Ok(Sliced { records, others, topics, bytes: written.bytes, details: Vec::new() })
 }
 
-/// Maximum difference of the zeros of one clock, in nanoseconds: receivers report whole seconds.
-const SAME_CLOCK: u64 = 2_000_000_000;
+/// Maximum difference between the UTC offsets of two logs that have the same clock, in nanoseconds.
+/// Receivers report whole seconds, so the offsets are not exact.
+const MAX_CLOCK_DIFFERENCE: u64 = 2_000_000_000;
 
-/// Merges logs into one, by time.
+/// Merges logs into one log in time order.
 ///
-/// Messages keep their data and markers; size rule and version are those of the first log. By
-/// default the positions in the logs must show that they share a clock. With UTC, timestamps are
-/// moved to the clock that started first.
+/// Messages keep their data and markers. The size rule and the version are those of the first log.
+/// By default, the positions in the logs must show that all logs have the same clock. If they are
+/// aligned by UTC, timestamps are moved to the clock that started first.
 ///
 /// # Errors
 /// Returns an error if writing fails or the clocks cannot be aligned.
@@ -182,17 +186,17 @@ pub(crate) fn merge(logs: &[&VelReader], align: Align, out: impl Write) -> Resul
         logs.iter().flat_map(|log| log.topics()).map(|topic| topic.name.as_str()).collect();
     let records = logs.iter().map(|log| log.info().records).sum();
     let mut merged = Merged { records, topics: names.len(), bytes: written.bytes, ..Merged::default() };
-    let gone = |kind, noun: &str, what: &str| {
+    let left_out = |kind, noun: &str, what: &str| {
         let n = logs.iter().flat_map(|log| &log.parts).filter(|part| part.what == kind).count();
         (n > 0).then(|| format!("{} {what}", count(n, noun)))
     };
-    merged.left_out.extend(gone(PartKind::Invalid, "message", "marked as invalid"));
-    merged.left_out.extend(gone(PartKind::Behind, "message", "after end marks"));
-    merged.left_out.extend(gone(PartKind::Tail, "range", "without messages after end marks"));
+    merged.left_out.extend(left_out(PartKind::Invalid, "message", "marked as invalid"));
+    merged.left_out.extend(left_out(PartKind::AfterEnd, "message", "after end marks"));
+    merged.left_out.extend(left_out(PartKind::Tail, "range", "without messages after end marks"));
     Ok(merged)
 }
 
-/// Returns the shift of the times of each log.
+/// Returns the number of nanoseconds to add to the times of each log.
 fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
     let cannot = |why: String| VelError::CannotMerge { why };
     let offset = |(number, log): (usize, &&VelReader)| {
@@ -204,6 +208,6 @@ fn shifts(logs: &[&VelReader], align: Align) -> Result<Vec<i64>, VelError> {
         i64::try_from(most)
             .map_or_else(|_| far(), |most| cannot(format!("their clocks started {} s apart", Seconds(most))))
     };
-    let shifts = align.shifts(logs.iter().enumerate().map(offset), SAME_CLOCK, apart)?;
+    let shifts = align.shifts(logs.iter().enumerate().map(offset), MAX_CLOCK_DIFFERENCE, apart)?;
     shifts.into_iter().map(|shift| i64::try_from(shift).map_err(|_| far())).collect()
 }

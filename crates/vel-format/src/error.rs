@@ -1,4 +1,4 @@
-//! Errors of opening, reading or writing a VEL log. Damage is not an error: it is a diagnostic.
+//! Errors of opening, reading or writing VEL logs. Damage is not an error but a diagnostic.
 
 use rovelog_core::ErrorKind;
 use rovelog_core::error::Meaning;
@@ -8,7 +8,7 @@ use rovelog_core::text::count;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VelError {
-    /// The file does not start with the VEL magic.
+    /// The file does not start with the magic number of VEL.
     #[error("not a VEL log: the file does not start with a4 56 45 4c")]
     NotVel,
     /// The file ends inside its header or index.
@@ -17,21 +17,21 @@ pub enum VelError {
         /// Length in bytes.
         len: u64,
     },
-    /// A message whose data is shorter than its content.
+    /// The data of a message is too short for its content.
     #[error("{} of data, too few for a {what}", count(*len, "byte"))]
     BadPayload {
-        /// The type.
+        /// Name of the message type.
         what: String,
         /// Length of the data in bytes.
         len: usize,
     },
-    /// A topic whose fields are unknown.
+    /// The fields of the topic are unknown.
     #[error("topic {topic} cannot be decoded: its type is not described")]
     Undescribed {
-        /// The topic.
+        /// Name of the topic.
         topic: String,
     },
-    /// A name that cannot be hashed.
+    /// The name cannot be hashed, because it is not ASCII.
     #[error("{name:?} has a non-ASCII character at byte {at}: its id would depend on the program")]
     NotAscii {
         /// The name.
@@ -39,36 +39,36 @@ pub enum VelError {
         /// Index of the first character outside ASCII.
         at: usize,
     },
-    /// An invalid declaration of a message type.
+    /// The declaration of a message type is invalid.
     #[error("line {line} of the declarations: {why}")]
     BadDeclaration {
-        /// Line number, from 1.
+        /// Line number, counted from 1.
         line: usize,
         /// Reason.
         why: String,
     },
-    /// An invalid calibration.
+    /// The calibration is invalid.
     #[error("the calibration cannot be read: {why}")]
     BadCalibration {
         /// Reason.
         why: String,
     },
-    /// Points requested of an HDL-64E without a calibration.
+    /// Points of an HDL-64E were requested without a calibration.
     #[error("points of an HDL-64E need its calibration, which this log does not contain")]
     NoCalibration,
-    /// Velodyne packets of an unknown model.
+    /// The Velodyne packets fit no model.
     #[error("the model of the Velodyne cannot be inferred from {}", count(*packets, "packet"))]
     UnknownModel {
         /// Number of packets that were examined.
         packets: usize,
     },
-    /// A calibration of fewer lasers than the sensor has.
+    /// The calibration has fewer lasers than the sensor.
     #[error("the calibration has {}, and an HDL-64E has 64", count(*lasers, "laser"))]
     CalibrationSize {
         /// Number of lasers in the calibration.
         lasers: usize,
     },
-    /// An image that cannot be decoded.
+    /// The image cannot be decoded.
     #[error("the image at byte {at} cannot be decoded: {why}")]
     BadImage {
         /// Offset of its message.
@@ -76,17 +76,17 @@ pub enum VelError {
         /// Reason.
         why: String,
     },
-    /// An image larger than the limit.
+    /// The image is larger than the limit.
     #[error("the image at byte {at} has {pixels} pixels, and the limit is {limit}")]
     ImageTooLarge {
         /// Offset of its message.
         at: u64,
-        /// Size in pixels.
+        /// Number of pixels.
         pixels: u64,
-        /// Maximum in pixels.
+        /// Maximum number of pixels.
         limit: u64,
     },
-    /// Data that is too long for a message.
+    /// The data is too long for a message.
     #[error("a message of {len} bytes cannot be written: the limit is {max}")]
     TooLong {
         /// Length in bytes.
@@ -94,21 +94,22 @@ pub enum VelError {
         /// Maximum length in bytes.
         max: u64,
     },
-    /// A value that does not fit its field.
+    /// The value does not fit its field.
     #[error("{field}: {why}")]
     BadValue {
-        /// The field.
+        /// Name of the field.
         field: String,
         /// Reason.
         why: String,
     },
-    /// Logs that cannot be merged.
+    /// The logs cannot be merged.
     #[error("these logs cannot be merged: {why}")]
     CannotMerge {
         /// Reason.
         why: String,
     },
-    /// Messages whose sizes no reader would interpret correctly.
+    /// Under any size rule, a reader would take the sizes of these messages for those of another
+    /// rule.
     #[error(
         "the sizes of these {messages} messages are ambiguous: no size convention can be inferred from them"
     )]

@@ -1,4 +1,5 @@
-//! Settings inferred from the file, with their evidence: `rovelog info --explain`.
+//! Settings that were inferred from the file, with their evidence, as shown by `rovelog info
+//! --explain`.
 
 use rovelog_core::text::count;
 use rovelog_core::{Clock, Detail, LogInfo, Timestamp, Value};
@@ -6,7 +7,7 @@ use rovelog_core::{Clock, Detail, LogInfo, Timestamp, Value};
 use crate::diagnostics as rules;
 use crate::gps::UtcFit;
 use crate::indexing::{IndexOrigin, IndexState};
-use crate::locate::Found;
+use crate::locate::LocatedBy;
 use crate::message::text;
 use crate::scan::Scanner;
 use crate::schema::raw_topic;
@@ -16,13 +17,13 @@ use crate::state::{Counts, Meaning, Summary};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Name of the setting: `size_rule`.
+    /// Name of the setting, for example `size_rule`.
     pub what: &'static str,
-    /// Inferred value.
+    /// The inferred value.
     pub choice: String,
-    /// Evidence for it.
+    /// The evidence for the value.
     pub evidence: String,
-    /// True for a default that the file does not confirm.
+    /// True if the value is a default that the file does not confirm.
     pub assumed: bool,
 }
 
@@ -33,7 +34,7 @@ impl Choice {
 }
 
 impl Summary {
-    /// Makes the summary; `size` is the length of the file.
+    /// Creates the summary. `size` is the length of the file.
     pub(crate) fn info(
         &self,
         scanner: &Scanner,
@@ -197,7 +198,7 @@ fn size_rule(scanner: &Scanner) -> Choice {
     }
     let ends = if evidence.ends || evidence.marked { ", up to the end of the log" } else { "" };
     let why = format!(
-        "{} in sequence{ends}; the length fits the content of {}",
+        "{} checked in sequence{ends}; the length fits the content of {}",
         count(evidence.scanned, "message"),
         evidence.exact
     );
@@ -223,9 +224,11 @@ fn marker(counts: &Counts) -> Choice {
 fn first(scanner: &Scanner) -> Choice {
     let start = &scanner.start;
     let why = match start.found {
-        Found::BehindIndex => format!("right after the index of {}", count(start.claimed, "entry")),
-        Found::ByEntry => "from an index entry; no message starts right after the index".to_owned(),
-        Found::ByScan => "found by searching every byte; no message starts right after the index".to_owned(),
+        LocatedBy::AfterIndex => format!("right after the index of {}", count(start.claimed, "entry")),
+        LocatedBy::ByEntry => "from an index entry; no message starts right after the index".to_owned(),
+        LocatedBy::ByScan => {
+            "found by searching every byte; no message starts right after the index".to_owned()
+        }
     };
     Choice::new("first_message", format!("byte {}", start.first), why, false)
 }
@@ -240,7 +243,7 @@ fn index(state: &IndexState) -> Option<Choice> {
     Some(Choice::new("index_origin", choice, why, false))
 }
 
-/// Makes the detail `index`.
+/// Creates the detail `index`.
 fn index_detail(scanner: &Scanner, state: &IndexState) -> Detail {
     let entries = scanner.start.claimed;
     let (text, origin, why) = match state {
@@ -264,7 +267,7 @@ fn index_detail(scanner: &Scanner, state: &IndexState) -> Detail {
     Detail::new("index", text, value)
 }
 
-/// Makes the detail `choices`.
+/// Creates the detail `choices`.
 fn choices_detail(choices: &[Choice]) -> Detail {
     let short = |choice: &Choice| {
         let assumed = if choice.assumed { " (assumed)" } else { "" };

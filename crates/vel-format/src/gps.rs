@@ -1,5 +1,5 @@
-//! Positions: the meaning of their numbers, inferred from the file, and UTC by fitting the log's
-//! clock to them. Section 6 of docs/formats/vel.md.
+//! Positions: the meaning of their numbers, inferred from the file, and UTC, by fitting the clock
+//! of the log to them. Section 6 of docs/formats/vel.md.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rovelog_core::UtcOffset;
@@ -13,7 +13,7 @@ pub enum AngleUnit {
     /// Degrees.
     #[default]
     Degrees,
-    /// `ddmm.mmmm`: degrees and minutes in one number, as in NMEA.
+    /// Degrees and minutes in one number, `ddmm.mmmm`, as in NMEA.
     DegreesMinutes,
     /// Radians.
     Radians,
@@ -22,7 +22,7 @@ pub enum AngleUnit {
 impl AngleUnit {
     const ALL: [Self; 3] = [Self::Degrees, Self::DegreesMinutes, Self::Radians];
 
-    /// Returns the word used in text and JSON.
+    /// Returns the name used in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Degrees => "degrees",
@@ -31,7 +31,7 @@ impl AngleUnit {
         }
     }
 
-    /// Returns the unit of a column of stored angles.
+    /// Returns the unit for a column of stored angles.
     #[cfg(feature = "arrow")]
     pub(crate) const fn symbol(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl AngleUnit {
         }
     }
 
-    /// Returns a stored angle in degrees.
+    /// Converts a stored angle to degrees.
     pub fn degrees(self, value: f64) -> f64 {
         match self {
             Self::Degrees => value,
@@ -53,7 +53,7 @@ impl AngleUnit {
         }
     }
 
-    /// Returns whether a stored position is valid in this unit.
+    /// Returns whether a stored position is valid if it is in this unit.
     fn allows(self, latitude: f64, longitude: f64) -> bool {
         let minutes = |value: f64| value.abs() % 100.0 < 60.0;
         let plausible = self != Self::DegreesMinutes || (minutes(latitude) && minutes(longitude));
@@ -61,26 +61,26 @@ impl AngleUnit {
     }
 }
 
-/// A position message with its time on the log's clock.
+/// A position message with its time on the clock of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Fix {
-    /// Nanoseconds since the recording program started.
+    /// Time of the message in nanoseconds since the recording program started.
     pub nanos: i64,
-    /// Offset of its message.
+    /// Offset of the message.
     pub offset: u64,
     /// Content of the message.
     pub data: GpsData,
 }
 
 impl Fix {
-    /// Returns whether it has a position: the quality is not 0 and the numbers are finite.
+    /// Returns whether the position can be used: the quality is not 0 and the numbers are finite.
     pub fn is_usable(&self) -> bool {
         let data = &self.data;
         data.quality.get() != 0 && data.latitude.get().is_finite() && data.longitude.get().is_finite()
     }
 
-    /// Returns the time of the receiver; `None` without a valid date and time. Years of two digits
-    /// count from 1980.
+    /// Returns the time by the receiver; `None` without a valid date and time. Two-digit years are
+    /// 1980 to 2079.
     pub fn utc(&self) -> Option<DateTime<Utc>> {
         let data = &self.data;
         let year = match data.year.get() {
@@ -91,7 +91,7 @@ impl Fix {
         let [month, day, hour, minute, second] =
             [data.month, data.day, data.hour, data.minute, data.second].map(|n| u32::try_from(n.get()).ok());
         let midnight = NaiveDate::from_ymd_opt(year, month?, day?)?;
-        // A leap second counts as the second after it.
+        // A leap second is taken as the second after it.
         let second = second?;
         let time = midnight.and_hms_opt(hour?, minute?, second.min(59))?.and_utc();
         match second {
@@ -102,7 +102,7 @@ impl Fix {
     }
 }
 
-/// Returns the name of a fix quality: NMEA's numbers.
+/// Returns the name of a fix quality. The numbers are those of NMEA.
 pub fn quality_name(quality: i32) -> &'static str {
     match quality {
         0 => "invalid",
@@ -118,65 +118,62 @@ pub fn quality_name(quality: i32) -> &'static str {
     }
 }
 
-/// The meaning of positions in a log.
+/// The meaning of the positions in a log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct GpsMeaning {
-    /// Unit of angles.
+    /// Unit of latitude and longitude.
     pub unit: AngleUnit,
-    /// Evidence for it.
+    /// Evidence for the unit.
     pub evidence: String,
-    /// True if the file neither contradicts nor confirms it.
+    /// True if the unit is a default, because the file does not determine it.
     pub assumed: bool,
-    /// Fit of the log's clock to UTC.
+    /// UTC offset of the log's clock; `None` without usable dates.
     pub utc: Option<UtcFit>,
 }
 
-/// The fit of a log's clock to UTC by positions.
+/// UTC offset of a log's clock, inferred from the times of positions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UtcFit {
-    /// UTC minus log time, nanoseconds: the lower median over the fixes.
+    /// UTC minus log time in nanoseconds, as the lower median over the fixes.
     pub offset_nanos: i64,
-    /// Maximum over the fixes. Receivers report whole seconds, and late: the true offset is not
-    /// below this.
+    /// UTC minus log time in nanoseconds, as the maximum over the fixes. The true offset is at
+    /// least this, because receivers report whole seconds, and late.
     pub bound_nanos: i64,
-    /// Maximum minus minimum over the fixes, nanoseconds.
+    /// Difference between the maximum and the minimum over the fixes, in nanoseconds.
     pub spread_nanos: i64,
-    /// Drift of the log's clock behind UTC in ppm, if the log is long enough.
+    /// Drift of the clock of the log behind UTC in ppm, if the log is long enough.
     pub drift_ppm: Option<f64>,
     /// Number of fixes that were used.
     pub fixes: usize,
-    /// Fixes whose date was off by whole days, and by how many.
+    /// Offsets of fixes whose date was wrong by whole days, each with the number of days.
     pub unwrapped: Vec<(u64, i64)>,
 }
 
 impl UtcFit {
-    /// Returns a time of the log as UTC; `None` beyond chrono's range.
+    /// Converts a time of the log to UTC; `None` if it is beyond the range of `chrono`.
     pub fn at(&self, nanos: i64) -> Option<DateTime<Utc>> {
         Some(DateTime::from_timestamp_nanos(nanos.checked_add(self.offset_nanos)?))
     }
 
-    /// Returns the offset as the type of all formats.
+    /// Returns the offset as the type that all formats share.
     pub fn offset(&self) -> UtcOffset {
         let drift = self.drift_ppm.map_or(String::new(), |ppm| format!(", drift {ppm:.1} ppm"));
         let late = Seconds(self.bound_nanos.saturating_sub(self.offset_nanos));
-        UtcOffset {
-            nanos: self.offset_nanos,
-            rule: "gps",
-            evidence: format!(
-                "{} fix{} of GPSDataM, spread {} s, at most {late} s early{drift}",
-                self.fixes,
-                if self.fixes == 1 { "" } else { "es" },
-                Seconds(self.spread_nanos)
-            ),
-        }
+        let evidence = format!(
+            "{} fix{} of GPSDataM, spread {} s, at most {late} s early{drift}",
+            self.fixes,
+            if self.fixes == 1 { "" } else { "es" },
+            Seconds(self.spread_nanos)
+        );
+        UtcOffset::new(self.offset_nanos, "gps", evidence)
     }
 }
 
 const DAY: i64 = 86_400 * 1_000_000_000;
 
-/// Infers the meaning of the positions of a log. `fixes` are all of them in file order.
+/// Infers the meaning of the positions of a log. `fixes` are all position messages in file order.
 pub fn infer(fixes: &[Fix]) -> GpsMeaning {
     let usable: Vec<&Fix> = fixes.iter().filter(|fix| fix.is_usable()).collect();
     let (unit, evidence, assumed) = unit(&usable);
@@ -197,9 +194,9 @@ fn unit(usable: &[&Fix]) -> (AngleUnit, String, bool) {
     }
 }
 
-/// Selects among several valid units the one in which the distance between fixes matches the speed.
+/// Selects the unit in which the distance between fixes matches the speed.
 fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, bool) {
-    let mut way = 0.0;
+    let mut path = 0.0;
     let mut errors = vec![0.0; possible.len()];
     for pair in usable.windows(2) {
         let seconds = (pair[1].nanos.saturating_sub(pair[0].nanos)) as f64 / 1e9;
@@ -207,22 +204,23 @@ fn by_distance(usable: &[&Fix], possible: &[AngleUnit]) -> (AngleUnit, String, b
         if !(0.01..=10.0).contains(&seconds) || !speed.is_finite() {
             continue;
         }
-        way += speed * seconds;
+        path += speed * seconds;
         for (unit, error) in possible.iter().zip(&mut errors) {
             *error += (distance(pair[0], pair[1], *unit) - speed * seconds).abs();
         }
     }
     let best = (0..possible.len()).min_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0);
     let others = (0..possible.len()).filter(|i| *i != best).map(|i| errors[i]).fold(f64::INFINITY, f64::min);
-    if way < 1.0 || errors[best] * 2.0 > others {
-        let why = if way < 1.0 { "the vehicle hardly moves" } else { "the speed does not decide" };
+    if path < 1.0 || errors[best] * 2.0 > others {
+        let why = if path < 1.0 { "the vehicle hardly moves" } else { "the speed does not decide" };
         return (AngleUnit::Degrees, format!("{} units fit; {why}", possible.len()), true);
     }
-    let why = format!("the distance between fixes differs by {:.1} m from {way:.0} m by speed", errors[best]);
+    let why =
+        format!("the distance between fixes differs by {:.1} m from {path:.0} m by speed", errors[best]);
     (possible[best], why, false)
 }
 
-/// Returns the metres between two fixes, on a sphere.
+/// Returns the distance between two fixes in meters, on a sphere.
 fn distance(a: &Fix, b: &Fix, unit: AngleUnit) -> f64 {
     let at = |fix: &Fix| {
         let (lat, lon) = (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
@@ -233,6 +231,17 @@ fn distance(a: &Fix, b: &Fix, unit: AngleUnit) -> f64 {
     6_371_000.0 * north.hypot(east)
 }
 
+// Example: the program started at 23:59:50 UTC on June 14. At midnight, the date of the receiver
+// lagged by a second:
+//
+//     log time     receiver             UTC minus log time
+//      9 s         June 14, 23:59:59    June 14, 23:59:50
+//     10 s         June 14, 00:00:00    June 13, 23:59:50, a day off the median: a day is added
+//     11 s         June 15, 00:00:01    June 14, 23:59:50
+//
+// All fixes give the same offset after this correction.
+
+/// Infers the UTC offset of the log's clock from usable fixes.
 fn fit(usable: &[&Fix]) -> Option<UtcFit> {
     let mut offsets: Vec<(i64, i64, u64)> = usable
         .iter()
@@ -246,8 +255,8 @@ fn fit(usable: &[&Fix]) -> Option<UtcFit> {
     for (offset, _, at) in &mut offsets {
         let off = offset.saturating_sub(rough);
         let days = off.saturating_add(DAY / 2).div_euclid(DAY);
-        // Whole days, within a minute: the date lagged, or the receiver's week number rolled over.
-        // Other differences are noise.
+        // An error of whole days, within a minute, comes from a date that lagged or from a rollover
+        // of the receiver's week number. Other differences are noise.
         let Some(whole) = days.checked_mul(DAY).filter(|_| days != 0) else { continue };
         if off.abs_diff(whole) < 60_000_000_000
             && let Some(unwound) = offset.checked_sub(whole)
@@ -273,7 +282,7 @@ fn lower_median(mut values: Vec<i64>) -> Option<i64> {
     Some(*values.select_nth_unstable(middle).1)
 }
 
-/// Returns the slope of the offsets over time, if it is more than 20 ppm over more than ten
+/// Returns the slope of the offsets over time in ppm, if it is above 20 ppm over at least ten
 /// minutes.
 fn drift(offsets: &[(i64, i64, u64)]) -> Option<f64> {
     let (first, last) = (offsets.first()?, offsets.last()?);
@@ -307,7 +316,7 @@ mod tests {
         (data.day, data.month, data.year) = (I32Le::new(14), I32Le::new(6), I32Le::new(10));
         data.second = I32Le::new(50 + i32::try_from(seconds).unwrap());
         if seconds >= 10 {
-            // After midnight, with a date that lags by a second.
+            // After midnight, the date changes one second too late.
             (data.hour, data.minute) = (I32Le::new(0), I32Le::new(0));
             data.second = I32Le::new(i32::try_from(seconds).unwrap() - 10);
             data.day = I32Le::new(if seconds == 10 { 14 } else { 15 });
@@ -316,10 +325,10 @@ mod tests {
     }
 
     #[test]
-    fn units_are_told_by_range_or_by_the_way() {
+    fn units_are_inferred_from_range_or_distance() {
         assert_eq!(infer(&[fix(0, 5021.7698, 733.5059, 0.0)]).unit, AngleUnit::DegreesMinutes);
         assert!((AngleUnit::DegreesMinutes.degrees(-5021.6) + 50.36).abs() < 1e-9);
-        // 50.36 can be 0 degrees 50.36 minutes; 18 km/h north for a second are 5 m or 4.5e-5
+        // All units allow these positions. 18 km/h to the north for one second is 5 m or 4.5e-5
         // degrees.
         let north = |unit: f64| -> Vec<Fix> {
             (0..10).map(|i| fix(i.into(), 0.5 + f64::from(i) * unit, 0.1, 18.0)).collect()
@@ -337,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_that_lags_is_put_right() {
+    fn lagging_dates_are_corrected() {
         let fixes: Vec<Fix> = (0..20).map(|i| fix(i, 50.0, 7.0, 0.0)).collect();
         let fit = infer(&fixes).utc.unwrap();
         assert_eq!((fit.spread_nanos, fit.unwrapped.len()), (0, 1));

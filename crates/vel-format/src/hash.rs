@@ -1,4 +1,4 @@
-//! `simpleHash`: the ids of message types from their names (section 4.2).
+//! `simpleHash`, which computes the ids of message types from their names (section 4.2).
 
 use crate::error::VelError;
 use crate::message::Kind;
@@ -26,8 +26,8 @@ pub fn simple_hash(name: &str) -> Result<u32, VelError> {
         .fold(0, |sum, (byte, weight)| sum.wrapping_add(u32::from(byte).wrapping_mul(weight))))
 }
 
-/// Names that programs of the same family may have used. They are only suggested for an unknown id:
-/// the hash is short, and different names share an id.
+/// Names that programs of the same family may have used. They are only suggested for unknown ids,
+/// because the hash is short and different names share an id.
 const LIKELY: &[&str] = &[
     "CompassM",
     "LaserDataM",
@@ -54,7 +54,7 @@ pub fn suggest(type_id: u32) -> Option<&'static str> {
     LIKELY.iter().copied().find(|name| simple_hash(name).ok() == Some(type_id))
 }
 
-/// Returns the published type that already has this id, regardless of its name.
+/// Returns the name of the published type that has this id.
 pub fn published(type_id: u32) -> Option<&'static str> {
     Kind::of_id(type_id).map(Kind::name)
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_ids_come_out() {
+    fn hashes_equal_the_published_ids() {
         for kind in Kind::ALL {
             assert_eq!(simple_hash(kind.name()).unwrap(), kind.type_id(), "{}", kind.name());
         }

@@ -1,7 +1,8 @@
-//! Images: the JPEG as stored in the log, its header, and pixels. Rules D21 and D22 of
+//! Images: the file as stored in the log, the header of a JPEG, and pixels. Rules D21 and D22 of
 //! docs/formats/vel.md.
 
 use rovelog_core::Rule;
+use rovelog_core::media::ImageFormat;
 
 use crate::diagnostics as rules;
 use crate::wire::ImageData;
@@ -14,7 +15,7 @@ pub struct JpegHeader {
     pub width: u16,
     /// Pixels.
     pub height: u16,
-    /// Grey, colour, or four components.
+    /// Number of color components: 1 for gray, 3 for color, or 4.
     pub components: u8,
 }
 
@@ -36,10 +37,17 @@ impl JpegHeader {
     }
 }
 
-/// Returns what is wrong with an image by its header.
+/// Compares an image with its JPEG header. Returns the rule and the message if they contradict each
+/// other or the header cannot be read.
 pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
-    if image.encoding() != Encoding::Jpeg {
-        return None;
+    match image.encoding() {
+        Encoding::File(ImageFormat::Jpeg) => {}
+        Encoding::File(other) => {
+            let why = format!("the image is a file of the format {}, not a JPEG", other.name());
+            return Some((&rules::IMAGE_HEADER, why));
+        }
+        _ if image.is_compressed.get() => {}
+        _ => return None,
     }
     let (width, height) = (image.width.get(), image.height.get());
     match JpegHeader::read(&image.data) {
@@ -55,23 +63,26 @@ pub(crate) fn remark(image: &ImageData<'_>) -> Option<(&'static Rule, String)> {
 /// The encoding of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// A JPEG.
-    Jpeg,
-    /// One byte a pixel.
+    /// The content of an image file; as a rule a JPEG.
+    File(ImageFormat),
+    /// One byte per pixel.
     Grey,
-    /// Two bytes a pixel: brightness, and one colour component.
+    /// Two bytes per pixel: the brightness and one color component.
     Yuyv,
-    /// Three bytes a pixel; the order of red and blue is unknown.
+    /// Three bytes per pixel. The order of red and blue is unknown.
     Rgb,
-    /// Bytes that match none of these.
+    /// Another number of bytes per pixel.
     Unknown,
 }
 
 impl Encoding {
-    /// Returns the word used in tables.
+    /// A JPEG.
+    pub const JPEG: Self = Self::File(ImageFormat::Jpeg);
+
+    /// Returns the name used in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Jpeg => "jpeg",
+            Self::File(format) => format.name(),
             Self::Grey => "mono8",
             Self::Yuyv => "yuyv",
             Self::Rgb => "rgb8",
@@ -81,16 +92,16 @@ impl Encoding {
 }
 
 impl ImageData<'_> {
-    /// Returns the encoding: JPEG if the message says so or its data starts like one, else by its
-    /// length.
+    /// Returns the encoding. It is an image file if the data starts like one. Otherwise it follows from
+    /// the length of the data.
     pub fn encoding(&self) -> Encoding {
-        if self.is_compressed.get() || self.data.starts_with(&[0xFF, 0xD8, 0xFF]) {
-            return Encoding::Jpeg;
+        if let Some(format) = ImageFormat::of(&self.data) {
+            return Encoding::File(format);
         }
         let side = |n: i32| u64::try_from(n).unwrap_or(0);
         let pixels = side(self.width.get()) * side(self.height.get());
         match self.data.len() as u64 {
-            _ if pixels == 0 => Encoding::Unknown,
+            _ if pixels == 0 || self.is_compressed.get() => Encoding::Unknown,
             len if len == pixels => Encoding::Grey,
             len if len == 2 * pixels && pixels.is_multiple_of(2) => Encoding::Yuyv,
             len if len == 3 * pixels => Encoding::Rgb,
@@ -110,12 +121,12 @@ mod pixels {
     use crate::message::Message;
     use crate::wire::ImageData;
 
-    /// Limits of decoding.
+    /// Limits for decoding images.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PixelLimits {
-        /// Maximum number of pixels: 64 million.
+        /// Maximum number of pixels. The default is 64 Mi.
         pub pixels: u64,
-        /// Maximum memory of a decoder: 256 MiB.
+        /// Maximum memory that a decoder may use, in bytes. The default is 256 MiB.
         pub bytes: u64,
     }
 
@@ -126,8 +137,8 @@ mod pixels {
     }
 
     impl ImageData<'_> {
-        /// Decodes the image; its size is checked before. If `image` fails, `jpeg-decoder` is
-        /// tried. `message` is named in errors.
+        /// Decodes the image, after checking its size. If `image` cannot decode a JPEG,
+        /// `jpeg-decoder` is tried. `message` is the message of the image, which errors refer to.
         ///
         /// # Errors
         /// Returns an error if the image cannot be decoded or exceeds the limits.
@@ -136,7 +147,8 @@ mod pixels {
             let (width, height) = self.size_within(message, limits)?;
             let odd = || bad("its length does not match its size".to_owned());
             match self.encoding() {
-                Encoding::Jpeg => jpeg(&self.data, limits).map_err(bad),
+                Encoding::JPEG => jpeg(&self.data, limits).map_err(bad),
+                Encoding::File(other) => Err(bad(format!("{} is not decoded", other.name()))),
                 Encoding::Grey => {
                     Ok(GrayImage::from_raw(width, height, self.data.to_vec()).ok_or_else(odd)?.into())
                 }
@@ -150,7 +162,7 @@ mod pixels {
             }
         }
 
-        /// Returns the size, if it is within the limits.
+        /// Returns the size in pixels, or an error if it exceeds the limits.
         fn size_within(&self, message: &Message<'_>, limits: PixelLimits) -> Result<(u32, u32), VelError> {
             let at = message.offset;
             let (width, height) = self.size().map_err(|why| VelError::BadImage { at, why })?;
@@ -161,9 +173,9 @@ mod pixels {
             Ok((width, height))
         }
 
-        /// Returns the size in pixels: that of the JPEG, or else the fields.
+        /// Returns the size in pixels, from the JPEG header or else from the fields of the message.
         fn size(&self) -> Result<(u32, u32), String> {
-            if self.encoding() == Encoding::Jpeg {
+            if self.encoding() == Encoding::JPEG {
                 let header = JpegHeader::read(&self.data)?;
                 return Ok((header.width.into(), header.height.into()));
             }
@@ -171,9 +183,9 @@ mod pixels {
             Ok((side(self.width.get())?, side(self.height.get())?))
         }
 
-        /// Decodes a small JPEG image of at least `side` pixels, an integer fraction of the size
-        /// down to an eighth, which is faster than the whole. The limits are those of the whole
-        /// image.
+        /// Decodes a JPEG at a reduced size, which is faster. The size is at least `side` pixels,
+        /// and an integer fraction of the full size down to an eighth. The limits apply to the full
+        /// size.
         ///
         /// # Errors
         /// Returns an error if the JPEG cannot be decoded or exceeds the limits.
@@ -219,7 +231,8 @@ mod pixels {
     ) -> Result<DynamicImage, String> {
         decoder.read_info().map_err(|error| error.to_string())?;
         let info = decoder.info().ok_or("no frame header")?;
-        // The decoder compares only when it has decoded: half a minute for a header of a few bytes.
+        // The decoder checks its limit only after decoding, which takes half a minute for a header
+        // of a few bytes.
         let pixels = u64::from(info.width) * u64::from(info.height);
         let bytes = pixels * info.pixel_format.pixel_bytes() as u64;
         if bytes > limits.bytes {
@@ -238,7 +251,7 @@ mod pixels {
         made.ok_or_else(|| "fewer pixels than its header states".to_owned())
     }
 
-    /// Converts YUYV to RGB by ITU-R BT.601, full range, as cameras send it.
+    /// Converts YUYV to RGB by ITU-R BT.601 with full range, as cameras send it.
     fn yuyv(data: &[u8]) -> Vec<u8> {
         let (pairs, _) = data.as_chunks::<4>();
         let mut out = Vec::new();

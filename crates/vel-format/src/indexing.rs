@@ -1,9 +1,9 @@
-//! The file's own index (section 3.3), which is checked against the messages.
+//! The index of the file (section 3.3), which is checked against the messages.
 
-use crate::locate::Located;
+use crate::locate::LogStart;
 use rovelog_core::text::count;
 
-/// The origin of the seconds of an index.
+/// The time from which an index counts its seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexOrigin {
     /// The time of the first message.
@@ -12,21 +12,21 @@ pub enum IndexOrigin {
     ProgramStart,
 }
 
-/// The state of the file's own index.
+/// Result of checking the index of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// It has no entries.
+    /// The index has no entries.
     Absent,
-    /// Every entry names the right message.
+    /// Every entry has the offset of the right message.
     Good(IndexOrigin),
-    /// Not compared: parts of the log were not read.
+    /// The index was not checked, because only parts of the log were fetched.
     NotChecked,
-    /// Rebuilt by scanning the messages, for the given reason.
+    /// The index is wrong, for the given reason, and was rebuilt by scanning the messages.
     Rebuilt(String),
 }
 
 impl IndexState {
-    /// Returns the word used in text and JSON.
+    /// Returns the name used in text output and JSON.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Absent => "absent",
@@ -37,32 +37,41 @@ impl IndexState {
     }
 }
 
+// Example: messages at 0.8 s, 1.0 s and 2.5 s are stored at offsets 100, 200 and 300, and end at
+// 400. A correct index has these entries:
+//
+//     origin           second 0    second 1    second 2
+//     first message    100         300         400 (no message at 2.8 s or later)
+//     program start    100         200         300
+//
+// The origin is not stored, so both are checked at the same time.
+
 /// Compares the index with the messages.
 #[derive(Clone, Debug)]
-pub(crate) struct Check {
-    /// One comparison per origin.
-    runs: Vec<Run>,
+pub(crate) struct IndexCheck {
+    /// One comparison for each origin.
+    origins: Vec<OriginCheck>,
     claimed: u32,
     behind: bool,
     started: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Run {
+struct OriginCheck {
     origin: IndexOrigin,
     start_ms: f64,
     next: usize,
-    /// The first wrong entry, and its right value.
+    /// The number of the first wrong entry, and its correct value.
     wrong: Option<(usize, u64)>,
 }
 
-impl Check {
-    pub(crate) fn new(start: &Located) -> Self {
-        let run = |origin| Run { origin, start_ms: 0.0, next: 0, wrong: None };
+impl IndexCheck {
+    pub(crate) fn new(start: &LogStart) -> Self {
+        let check = |origin| OriginCheck { origin, start_ms: 0.0, next: 0, wrong: None };
         Self {
-            runs: vec![run(IndexOrigin::FirstMessage), run(IndexOrigin::ProgramStart)],
+            origins: vec![check(IndexOrigin::FirstMessage), check(IndexOrigin::ProgramStart)],
             claimed: start.claimed,
-            behind: start.found == crate::locate::Found::BehindIndex
+            behind: start.found == crate::locate::LocatedBy::AfterIndex
                 && start.entries.len() == start.claimed as usize,
             started: false,
         }
@@ -73,26 +82,26 @@ impl Check {
     pub(crate) fn message(&mut self, entries: &[i64], at: u64, millis: f64) {
         if !self.started {
             self.started = true;
-            self.runs[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
+            self.origins[0].start_ms = if millis.is_finite() { millis } else { 0.0 };
         }
-        // A time that is not finite starts no second.
+        // An index entry cannot refer to a message without a finite time.
         if !millis.is_finite() {
             return;
         }
-        for run in &mut self.runs {
-            while run.wrong.is_none()
-                && run.next < entries.len()
-                && millis >= run.start_ms + 1000.0 * run.next as f64
+        for check in &mut self.origins {
+            while check.wrong.is_none()
+                && check.next < entries.len()
+                && millis >= check.start_ms + 1000.0 * check.next as f64
             {
-                if u64::try_from(entries[run.next]) != Ok(at) {
-                    run.wrong = Some((run.next, at));
+                if u64::try_from(entries[check.next]) != Ok(at) {
+                    check.wrong = Some((check.next, at));
                 }
-                run.next += 1;
+                check.next += 1;
             }
         }
     }
 
-    /// Returns the result, if the messages end at `end`.
+    /// Returns the result of the check. `end` is the offset at which the messages end.
     pub(crate) fn finish(&self, entries: &[i64], end: u64) -> IndexState {
         if self.claimed == 0 {
             return IndexState::Absent;
@@ -101,12 +110,12 @@ impl Check {
             let claimed = count(self.claimed, "entry");
             return IndexState::Rebuilt(format!("no message starts after the {claimed} that it claims"));
         }
-        // Entries after the last message mean "nothing more".
-        let rest = |run: &Run| {
-            let found = entries[run.next..].iter().position(|entry| u64::try_from(*entry) != Ok(end));
-            found.map(|i| (run.next + i, end))
+        // Entries for seconds after the last message have the end of the messages.
+        let rest = |check: &OriginCheck| {
+            let found = entries[check.next..].iter().position(|entry| u64::try_from(*entry) != Ok(end));
+            found.map(|i| (check.next + i, end))
         };
-        let verdicts = self.runs.iter().map(|run| (run.origin, run.wrong.or_else(|| rest(run))));
+        let verdicts = self.origins.iter().map(|check| (check.origin, check.wrong.or_else(|| rest(check))));
         let mut wrong = Vec::new();
         for (origin, verdict) in verdicts {
             match verdict {

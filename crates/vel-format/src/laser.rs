@@ -1,4 +1,4 @@
-//! Laser scans: the angle of every range, and codes instead of distances. Section 8 of
+//! Laser scans: the angle of each range, and codes that replace distances. Section 8 of
 //! docs/formats/vel.md.
 
 use std::f64::consts::TAU;
@@ -8,14 +8,14 @@ use crate::wire::LaserRange;
 /// A scanner with a known table of angles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scanner {
-    /// Hokuyo URG-04LX: 1024 steps a turn, 20 mm to 5.6 m.
+    /// Hokuyo URG-04LX: 1024 steps per turn, 20 mm to 5.6 m.
     Urg04Lx,
-    /// Hokuyo UTM-30LX: 1440 steps a turn, up to 30 m.
+    /// Hokuyo UTM-30LX: 1440 steps per turn, up to 30 m.
     Utm30Lx,
 }
 
 impl Scanner {
-    /// Returns the scanner of a sensor type.
+    /// Returns the scanner for a sensor type.
     pub fn by_type(sensor_type: &[u8]) -> Option<Self> {
         match sensor_type {
             b"Hokuyo_URG-04LX" => Some(Self::Urg04Lx),
@@ -24,7 +24,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the steps of a turn.
+    /// Returns the number of steps per turn.
     const fn slits(self) -> u32 {
         match self {
             Self::Urg04Lx => 1024,
@@ -32,7 +32,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the step that points ahead.
+    /// Returns the step that points straight ahead.
     const fn front(self) -> i64 {
         match self {
             Self::Urg04Lx => 384,
@@ -40,7 +40,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the minimum range in millimetres; smaller numbers are codes.
+    /// Returns the minimum range in millimeters. Smaller numbers are codes.
     const fn min_range(self) -> u32 {
         match self {
             Self::Urg04Lx => 20,
@@ -63,8 +63,8 @@ impl Scanner {
         }
     }
 
-    /// Returns the step of the first range of a scan with `count` ranges, and whether a table gives
-    /// it; other counts are centred straight ahead.
+    /// Returns the step of the first range in a scan of `count` ranges, and whether it comes from a
+    /// table. For other counts, the middle of the scan points straight ahead.
     #[expect(clippy::cast_possible_wrap, reason = "a scan is far shorter")]
     const fn first_step(self, count: usize) -> (i64, bool) {
         match (self, count) {
@@ -79,20 +79,20 @@ impl Scanner {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ScanPoint {
-    /// Index in the scan.
+    /// Index of the range in the scan.
     pub index: usize,
-    /// The sensor's step.
+    /// Step of the sensor.
     pub step: i64,
-    /// Radians counter-clockwise from above, 0 straight ahead.
+    /// Angle in radians, counterclockwise as seen from above. 0 is straight ahead.
     pub angle: f64,
-    /// Millimetres or a code, as stored.
+    /// The stored number: millimeters or a code.
     pub raw: u32,
-    /// Metres; `None` for a code.
+    /// Range in meters; `None` for a code.
     pub range: Option<f64>,
 }
 
 impl ScanPoint {
-    /// Returns metres ahead and to the left; `None` for a code.
+    /// Returns the position in meters ahead and to the left; `None` for a code.
     pub fn xy(&self) -> Option<[f64; 2]> {
         let (sin, cos) = self.angle.sin_cos();
         self.range.map(|range| [range * cos, range * sin])
@@ -100,12 +100,12 @@ impl ScanPoint {
 }
 
 impl<'a> LaserRange<'a> {
-    /// Returns the scanner, if its type is known.
+    /// Returns the scanner; `None` if the sensor type is unknown.
     pub fn scanner(&self) -> Option<Scanner> {
         Scanner::by_type(&self.sensor_type)
     }
 
-    /// Returns the ranges with their angles; `None` if the angles of the sensor are unknown.
+    /// Returns the ranges with their angles; `None` if the sensor type is unknown.
     pub fn points(&self) -> Option<impl ExactSizeIterator<Item = ScanPoint> + use<'a>> {
         let scanner = self.scanner()?;
         let (first, _) = scanner.first_step(self.ranges.len());

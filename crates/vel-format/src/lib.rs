@@ -2,14 +2,15 @@
 //!
 //! # Open
 //!
-//! [`Vel::open`](Format::open) takes bytes in memory or in a mapped file.
+//! [`VelReader::open`] takes a path, [`VelReader::from_bytes`] bytes in memory or in a mapped file, and
+//! [`VelReader::options`] has further options.
 //! [`Vel::stream`](Format::stream) reads a pipe and buffers only a window of it. Damage is not an
 //! error: an error means that nothing can be read.
 //!
 //! ```no_run
-//! use vel_format::{Format, LogStream, ReadOptions, Vel};
+//! use vel_format::{Format, LogStream, ReadOptions, Vel, VelReader};
 //!
-//! let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! let log = VelReader::open("drive.vel")?;
 //!
 //! let mut pipe = Vel::stream(Box::new(std::io::stdin()), &ReadOptions::default())?;
 //! while let Some(record) = pipe.next_record()? {
@@ -25,8 +26,8 @@
 //! [`mod@diagnostics`] lists the rules.
 //!
 //! ```no_run
-//! # use vel_format::{Format, LogReader, ReadOptions, Vel};
-//! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! # use vel_format::{LogReader, VelReader};
+//! # let log = VelReader::open("drive.vel")?;
 //! let info = log.info();
 //! println!("{}, {} bytes lost, {:?} to {:?}", info.state.name(), info.lost.bytes, info.start, info.end);
 //! for topic in log.topics() {
@@ -48,8 +49,8 @@
 //! `VelReader::revolutions` the points of a Velodyne.
 //!
 //! ```no_run
-//! # use vel_format::{Format, LogReader, ReadOptions, Select, Vel};
-//! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! # use vel_format::{LogReader, Select, VelReader};
+//! # let log = VelReader::open("drive.vel")?;
 //! for record in log.records(&Select::topic("GPSDataM")) {
 //!     println!("{}", record?.value()?.to_json());
 //! }
@@ -68,8 +69,8 @@
 //! points.
 //!
 //! ```no_run
-//! # use vel_format::{Format, LogReader, ReadOptions, Select, Vel};
-//! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! # use vel_format::{LogReader, Select, VelReader};
+//! # let log = VelReader::open("drive.vel")?;
 //! # #[cfg(feature = "arrow")]
 //! if let Some(topic) = log.topic("GPSDataM") {
 //!     for batch in topic.columns(&Select::all())? {
@@ -106,9 +107,8 @@
 //! [`Vel::merge`](Format::merge) joins several logs.
 //!
 //! ```no_run
-//! # use vel_format::{Format, LogReader, ReadOptions, Vel};
-//! # use vel_format::rovelog_core::RecoverOptions;
-//! # let log = Vel::open(std::fs::read("drive.vel")?.into(), &ReadOptions::default())?;
+//! # use vel_format::{LogReader, RecoverOptions, VelReader};
+//! # let log = VelReader::open("drive.vel")?;
 //! let mut recovered = std::fs::File::create("drive-recovered.vel")?;
 //! let recovery = log.recover(&mut recovered, &RecoverOptions::default())?;
 //! println!("{} records kept, {} bytes lost", recovery.records, recovery.lost_bytes());
@@ -165,13 +165,13 @@ mod writer;
 
 use std::io::Write;
 use std::ops::Range;
+use std::path::Path;
 
 use rovelog_core::partial::Ranges;
 use rovelog_core::reader::refuse;
 
 use rovelog_core::{
-    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, RecoverOptions, Recovery, Result,
-    Sliced, Topic, TopicId, Usage,
+    Align, Bytes, Diagnostics, FormatInfo, LogInfo, Merged, Records, Recovery, Sliced, Topic, TopicId, Usage,
 };
 
 #[cfg(feature = "arrow")]
@@ -186,9 +186,11 @@ pub use state::Meaning;
 pub use stream::VelStream;
 pub use writer::{NewMessage, VelWriter, WriteOptions, Written, write_log};
 
-// Users of this crate alone find here the traits that open and read a log, and core itself.
+// Re-exported for users who depend on this crate alone.
 pub use rovelog_core;
-pub use rovelog_core::{Format, LogReader, LogStream, ReadOptions, Select};
+pub use rovelog_core::{
+    Error, Format, LogReader, LogStream, OpenOptions, ReadOptions, RecoverOptions, Result, Select,
+};
 
 /// The VEL format.
 #[derive(Clone, Copy, Debug)]
@@ -199,8 +201,8 @@ impl Format for Vel {
     type Reader = VelReader;
     type Stream = VelStream<Box<dyn std::io::Read + Send>>;
 
-    /// Opens a log. A file whose first bytes are not those of a VEL log only gets here on request;
-    /// it is a VEL log if messages are found in it.
+    /// Opens a log, even if its first bytes are wrong. Detection only selects this format for such
+    /// a file if the user requests it, and opening fails if the file has no message.
     fn open(bytes: Bytes, options: &ReadOptions) -> Result<VelReader> {
         Ok(VelReader::salvage(bytes, options)?)
     }
@@ -210,11 +212,40 @@ impl Format for Vel {
     }
 
     fn stream(input: Box<dyn std::io::Read + Send>, options: &ReadOptions) -> Result<Self::Stream> {
-        Ok(VelStream::new(input, options)?)
+        Ok(VelStream::salvage(input, options)?)
     }
 
     fn merge(logs: &[&VelReader], align: Align, out: &mut dyn Write) -> Result<Merged> {
         Ok(edit::merge(logs, align, out)?)
+    }
+}
+
+impl VelReader {
+    /// Opens a VEL log with the default options. The file is read into memory.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not a VEL log. Damage is not an error:
+    /// [`diagnostics`](LogReader::diagnostics) lists it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path)
+    }
+
+    /// Opens a VEL log in memory with the default options.
+    ///
+    /// # Errors
+    /// If the bytes are not a VEL log.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
+        Self::options().from_bytes(bytes)
+    }
+
+    /// Returns the options with which a VEL log is opened.
+    ///
+    /// ```no_run
+    /// let log = vel_format::VelReader::options().strict(true).open("drive.vel")?;
+    /// # Ok::<(), vel_format::Error>(())
+    /// ```
+    pub fn options() -> OpenOptions<Vel> {
+        OpenOptions::new()
     }
 }
 

@@ -1,10 +1,11 @@
-//! Messages as borrowed views: nothing is copied, counts are checked against the available bytes.
+//! Messages as views that borrow from the log. Nothing is copied, and counts are checked against
+//! the available bytes.
 
 use std::borrow::Cow;
 
 use binrw::meta::ReadEndian;
 use binrw::{BinRead, BinWrite};
-use rovelog_core::layout;
+use rovelog_core::layout::TextDecoder;
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::wire::{
@@ -12,23 +13,23 @@ use crate::wire::{
     VelodyneRawData,
 };
 
-/// The convention for the size of a message (rules D1 and D3 of docs/formats/vel.md).
+/// What the size field of a message includes (rules D1 and D3 of docs/formats/vel.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SizeRule {
-    /// 17 + data: everything except the size field. "Message data: message size - 17".
+    /// Everything except the size field: 17 bytes and the data. "Message data: message size - 17".
     #[default]
     Exclusive,
-    /// 21 + data: "size of the message incl. header".
+    /// The whole message: 21 bytes and the data. "size of the message incl. header".
     Inclusive,
-    /// The data alone.
+    /// Only the data.
     DataOnly,
 }
 
 impl SizeRule {
-    /// All rules, the most likely first.
+    /// All rules, with the most likely one first.
     pub const ALL: [Self; 3] = [Self::Exclusive, Self::Inclusive, Self::DataOnly];
 
-    /// Returns the bytes that the size includes in addition to the data.
+    /// Returns the number of bytes that the size includes in addition to the data.
     pub const fn overhead(self) -> u64 {
         match self {
             Self::Exclusive => 17,
@@ -44,7 +45,7 @@ impl SizeRule {
         u64::from(header.size.get()).checked_sub(self.overhead())
     }
 
-    /// Returns the word used in text and JSON.
+    /// Returns the name used in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "exclusive",
@@ -70,19 +71,20 @@ impl Kind {
     /// All kinds, in the order of the specification.
     pub const ALL: [Self; 6] = [Self::Obd, Self::Gps, Self::Image, Self::Pose, Self::Velodyne, Self::Laser];
 
-    /// Returns the kind of a type and version; `None` if the specification does not describe them.
+    /// Returns the kind with this type id and version; `None` if the specification does not
+    /// describe it.
     #[inline]
     pub fn of(type_id: u32, version: i32) -> Option<Self> {
         Self::of_id(type_id).filter(|kind| kind.version() == version)
     }
 
-    /// Returns the kind with this id, whatever its version.
+    /// Returns the kind with this type id, for any version.
     #[inline]
     pub(crate) fn of_id(type_id: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.type_id() == type_id)
     }
 
-    /// Returns id, version and name of the type (section 3.4).
+    /// Returns the id, version and name of the type (section 3.4).
     const fn facts(self) -> (u32, i32, &'static str) {
         match self {
             Self::Obd => (0x0001_4043, 100, "OBDDataM"),
@@ -116,43 +118,43 @@ impl Kind {
 pub struct Message<'a> {
     /// Offset of the header from the start of the file.
     pub offset: u64,
-    /// Header.
+    /// The header.
     pub header: &'a MessageHeader,
-    /// Time in nanoseconds since the recording program started; that of the previous message if its
-    /// own is not a finite number.
+    /// Time in nanoseconds since the recording program started. If the timestamp in the header is
+    /// not a finite number, the time of the previous message.
     pub nanos: i64,
-    /// Data.
+    /// The data after the header.
     pub data: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Returns the kind, if the specification describes its type and version.
+    /// Returns the kind; `None` if the specification does not describe the type in this version.
     pub fn kind(&self) -> Option<Kind> {
         Kind::of(self.header.type_id.get(), self.header.version.get())
     }
 
-    /// Returns whether its writer marked it as valid.
+    /// Returns whether the writer marked the message as valid.
     pub fn is_valid(&self) -> bool {
         matches!(self.header.marker, MARKER_ASCII | MARKER_PRINTED)
     }
 
-    /// Returns its content; `None` if the specification does not describe it, or if the data is too
+    /// Returns the content; `None` if the specification does not describe it or the data is too
     /// short.
     pub fn payload(&self) -> Option<Payload<'a>> {
         Payload::view(self.kind()?, self.data)
     }
 
-    /// Returns its size in the log in bytes.
+    /// Returns the size of the message in the log, in bytes.
     pub fn wire_len(&self) -> u64 {
         size_of::<MessageHeader>() as u64 + self.data.len() as u64
     }
 }
 
-/// The content of a message, without bytes that a newer writer appended.
+/// The content of a message. Bytes after it, which a newer writer may have added, are ignored.
 #[derive(BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[bw(little)]
 pub enum Payload<'a> {
-    /// Vehicle data.
+    /// Data from the on-board diagnostics of a vehicle.
     Obd(&'a ObdData),
     /// A position.
     Gps(&'a GpsData),
@@ -167,7 +169,7 @@ pub enum Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Returns the content of `data`; `None` if it is too short.
+    /// Returns the content in `data`; `None` if the data is too short.
     pub fn view(kind: Kind, data: &'a [u8]) -> Option<Self> {
         Some(match kind {
             Kind::Obd => Self::Obd(fixed(data)?),
@@ -192,30 +194,31 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Returns a structure of fixed size at the start of `data`, viewed in place.
+/// Returns a reference to the structure of fixed size at the start of `data`.
 #[inline]
 fn fixed<T: FromBytes + KnownLayout + Immutable + Unaligned>(data: &[u8]) -> Option<&T> {
     T::ref_from_prefix(data).ok().map(|(content, _)| content)
 }
 
-/// Reads a structure of variable size, which borrows from `data`.
+/// Reads a structure of variable size that borrows from `data`.
 #[inline]
 fn variable<'a, T: BinRead<Args<'a> = (&'a [u8],)> + ReadEndian>(data: &'a [u8]) -> Option<T> {
     T::read_args(&mut std::io::Cursor::new(data), (data,)).ok()
 }
 
-/// Returns the text of a string: UTF-8, or else Latin-1, in which every byte is a character.
+/// Returns the text of a string. Bytes that are not valid UTF-8 are decoded as Latin-1.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    layout::text(bytes, layout::Encoding::Latin1)
+    TextDecoder::LATIN1.decode(bytes)
 }
 
-/// Returns the nanoseconds of a timestamp in milliseconds, correctly rounded, halves away from
-/// zero, and clamped to an `i64`; `None` if the timestamp is not a finite number.
+/// Converts a timestamp from milliseconds to nanoseconds. The result is correctly rounded, with
+/// halves away from zero, and clamped to an `i64`. Returns `None` if the timestamp is not finite.
 pub(crate) fn nanos(millis: f64) -> Option<i64> {
     if !millis.is_finite() {
         return None;
     }
-    // Below this, whole and fraction multiply exactly: both have at most 53 bits.
+    // Smaller values are converted exactly: the integer and the fractional part have at most 53
+    // bits.
     if millis.abs() >= 9.3e12 {
         return Some(if millis > 0.0 { i64::MAX } else { i64::MIN });
     }
@@ -244,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn a_string_that_is_no_utf8_is_latin_1() {
+    fn strings_that_are_not_utf8_are_latin_1() {
         assert_eq!(text(b"vorn\xfc"), "vorn\u{fc}");
         assert_eq!(text("h\u{e4}".as_bytes()), "h\u{e4}");
     }
 
-    /// Counts that would overflow are refused.
+    /// Counts that would overflow are rejected.
     #[test]
-    fn hostile_counts_are_short() {
+    fn hostile_counts_are_rejected() {
         let mut data = vec![0xFF; 64];
         for kind in Kind::ALL {
             let fixed = matches!(kind, Kind::Obd | Kind::Pose);

@@ -1,4 +1,5 @@
-//! Logs of which parts are read: the index at the start of the file tells where each second starts.
+//! Logs of which only parts are fetched. The index at the start of the file has the offset of each
+//! second.
 
 use std::ops::Range;
 
@@ -6,14 +7,13 @@ use rovelog_core::partial::{END, Ranges};
 use rovelog_core::scan::Window;
 use rovelog_core::{Result, Select};
 
-use crate::locate::{Found, MAX_ENTRIES};
+use crate::locate::{LocatedBy, MAX_ENTRIES};
 use crate::reader::VelReader;
 use crate::wire::{FileHeader, INDEX_AT, entries_len};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Fetches the index, and as many bytes of messages behind it as there are at the start of a log
-/// without one.
+/// Fetches the header, the index, and [`END`] bytes of the messages after the index.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let head = file.read(0..END)?;
     let entries = Window::whole(&head).u32(size_of::<FileHeader>() as u64).ok().flatten();
@@ -22,8 +22,9 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
 }
 
 impl VelReader {
-    /// Returns what is to be fetched to read the messages of a window, by the index: from a second
-    /// before it to one behind it. `None` without an index to go by.
+    /// Returns the ranges to fetch in order to read the messages of a time window. By the index,
+    /// they extend from a second before the window to a second after it. `None` if the index cannot
+    /// be used.
     pub(crate) fn still_needed(&self, select: &Select) -> Option<Vec<Range<u64>>> {
         if self.unread.is_empty() {
             return Some(Vec::new());
@@ -31,14 +32,15 @@ impl VelReader {
         let start = &self.scanner.start;
         let places: Vec<u64> = start.entries.iter().filter_map(|place| u64::try_from(*place).ok()).collect();
         let size = self.bytes.len() as u64;
-        let is_usable = start.found == Found::BehindIndex
+        let is_usable = start.found == LocatedBy::AfterIndex
             && places.len() == start.entries.len()
             && places.is_sorted()
             && places.last().is_some_and(|last| *last <= size);
         if !is_usable || select.last_before {
             return None;
         }
-        // Seconds count from the first message or from the start of the program.
+        // Covers both origins from which an index can count: the first message and the program
+        // start.
         let first = self.entries.first().map_or(0, |entry| entry.nanos).max(0);
         let second = |nanos: i64, origin: i64| nanos.saturating_sub(origin).div_euclid(SECOND);
         let entry = |second: i64| usize::try_from(second.max(0)).unwrap_or(usize::MAX);
@@ -46,14 +48,14 @@ impl VelReader {
         let to = select.end.map_or(usize::MAX, |end| entry(second(end, 0).saturating_add(2)));
         let from = if from == 0 { start.first } else { places.get(from).copied().unwrap_or(size) };
         let to = places.get(to).copied().unwrap_or(size);
-        // Behind the last entry, the messages end where the file does.
+        // After the last entry, the messages extend to the end of the file.
         let last = places.last().copied().unwrap_or_default();
         let from = if from >= size { last } else { from };
         let needed = self.unread.missing(std::iter::once(from..to));
         (!needed.is_empty() || self.begins_at(from, select.start)).then_some(needed)
     }
 
-    /// Returns whether the index is right about a message at `from` that is not behind the start of
+    /// Returns whether a message starts at `from`, as the index says, and is not after the start of
     /// the window.
     fn begins_at(&self, from: u64, start: Option<i64>) -> bool {
         let found = self.entries.binary_search_by_key(&from, |entry| entry.at);

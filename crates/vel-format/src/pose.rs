@@ -14,7 +14,7 @@ pub enum QuaternionOrder {
 }
 
 impl QuaternionOrder {
-    /// Returns the word used in text and JSON.
+    /// Returns the name used in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wxyz => "wxyz",
@@ -34,7 +34,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns the word used in text and JSON.
+    /// Returns the name used in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BodyToWorld => "body_to_world",
@@ -56,7 +56,7 @@ pub enum AccelerationUnit {
 }
 
 impl AccelerationUnit {
-    /// Returns the word used in text and JSON.
+    /// Returns the name used in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MetresPerSecond2 => "m/s2",
@@ -65,7 +65,7 @@ impl AccelerationUnit {
         }
     }
 
-    /// Returns a stored acceleration in m/s2.
+    /// Converts a stored acceleration to m/s2.
     pub fn metres(self, value: f32) -> f32 {
         #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width it is stored in")]
         match self {
@@ -75,28 +75,28 @@ impl AccelerationUnit {
     }
 }
 
-/// The meaning of poses in a log.
+/// The meaning of the poses in a log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PoseMeaning {
-    /// Order of the components.
+    /// Order of the components of a quaternion.
     pub order: QuaternionOrder,
-    /// Direction.
+    /// Direction of the rotation.
     pub direction: Direction,
     /// Evidence for order and direction.
     pub evidence: String,
-    /// True if order and direction are the default because the file does not tell.
+    /// True if order and direction are defaults, because the file does not determine them.
     pub assumed: bool,
     /// Unit of the acceleration.
     pub unit: AccelerationUnit,
     /// Evidence for the unit; empty if no pose has an acceleration.
     pub unit_evidence: String,
-    /// True if the unit is the default because the file does not tell.
+    /// True if the unit is a default, because the file does not determine it.
     pub unit_assumed: bool,
 }
 
 impl PoseMeaning {
-    /// Returns the quaternion of a pose as w, x, y, z, body to world.
+    /// Returns the quaternion of a pose in the order w, x, y, z, as a rotation from body to world.
     pub fn quaternion(&self, pose: &RobotPose) -> [f32; 4] {
         let mut q = pose.quaternion.map(rovelog_core::wire::F32Le::get);
         if self.order == QuaternionOrder::Xyzw {
@@ -109,26 +109,30 @@ impl PoseMeaning {
     }
 }
 
-/// Maximum number of poses that are used.
+/// Maximum number of poses that are kept.
 const SAMPLES: usize = 1000;
 
-/// Poses spread over a log of any length: every n-th one; n doubles when there are too many.
+// Example: with at most 4 poses, poses 0, 1, 2 and 3 are kept first. When pose 4 comes, every
+// second one is dropped and the stride doubles, which leaves 0, 2 and 4. After pose 8, it is 0, 4
+// and 8.
+
+/// Poses spread evenly over a log of any length.
 #[derive(Clone, Debug)]
-pub(crate) struct Samples {
+pub(crate) struct PoseSamples {
     poses: Vec<RobotPose>,
     stride: u64,
-    met: u64,
+    pushed_count: u64,
 }
 
-impl Default for Samples {
+impl Default for PoseSamples {
     fn default() -> Self {
-        Self { poses: Vec::new(), stride: 1, met: 0 }
+        Self { poses: Vec::new(), stride: 1, pushed_count: 0 }
     }
 }
 
-impl Samples {
+impl PoseSamples {
     pub(crate) fn push(&mut self, pose: &RobotPose) {
-        if self.met.is_multiple_of(self.stride) {
+        if self.pushed_count.is_multiple_of(self.stride) {
             if self.poses.len() == SAMPLES {
                 let mut keep = false;
                 self.poses.retain(|_| {
@@ -137,11 +141,11 @@ impl Samples {
                 });
                 self.stride *= 2;
             }
-            if self.met.is_multiple_of(self.stride) {
+            if self.pushed_count.is_multiple_of(self.stride) {
                 self.poses.push(*pose);
             }
         }
-        self.met += 1;
+        self.pushed_count += 1;
     }
 
     pub(crate) fn infer(&self) -> PoseMeaning {
@@ -149,8 +153,8 @@ impl Samples {
     }
 }
 
-/// Infers the meaning of `poses`: if it is right, gravity is constant in the world, along its z
-/// axis.
+/// Infers the meaning of `poses`. With the right order and direction, gravity is constant in world
+/// coordinates and points along the z axis.
 pub fn infer(poses: &[RobotPose]) -> PoseMeaning {
     let mut meaning = PoseMeaning::default();
     unit(poses, &mut meaning);
@@ -205,8 +209,9 @@ fn length(v: [f64; 3]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Returns the sum of the standard deviations of the acceleration's components in the world, and
-/// how vertical its mean is. `None` if fewer than two poses can be used.
+/// Rotates the accelerations to world coordinates. Returns the sum of the standard deviations of
+/// their components, and the share of the vertical component in the mean. `None` if fewer than two
+/// poses are usable.
 fn spread(poses: &[RobotPose], reading: &PoseMeaning) -> Option<(f64, f64)> {
     let turned: Vec<[f64; 3]> = poses
         .iter()
@@ -249,7 +254,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns poses of a vehicle that rolls and pitches; `store` stores the true [w, x, y, z].
+    /// Returns the poses of a vehicle that rolls and pitches. `store` converts the true [w, x, y,
+    /// z] to the stored components.
     fn log(store: impl Fn([f64; 4]) -> [f64; 4], g: f64) -> Vec<RobotPose> {
         let pose = |i: i32| {
             let (roll, pitch) = ((f64::from(i) * 0.1).sin() * 0.4, (f64::from(i) * 0.07).cos() * 0.3);
@@ -267,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_and_direction_is_told() {
+    fn every_order_and_direction_is_inferred() {
         let of = |q: [f64; 4]| [q[0], -q[1], -q[2], -q[3]];
         let xyzw = |q: [f64; 4]| [q[1], q[2], q[3], q[0]];
         for (poses, order, direction) in [
@@ -292,7 +298,7 @@ mod tests {
     #[test]
     fn samples_are_spread_over_the_log() {
         let poses = log(|q| q, 9.81);
-        let mut samples = Samples::default();
+        let mut samples = PoseSamples::default();
         for i in 0..9000 {
             samples.push(&poses[i % poses.len()]);
         }

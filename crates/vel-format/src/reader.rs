@@ -1,4 +1,4 @@
-//! The random-access reader: a log in memory or in a mapped file.
+//! The random-access reader of a log in memory or in a mapped file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use crate::error::VelError;
 use crate::explain::Choice;
 use crate::gps::Fix;
 use crate::indexing::IndexState;
-use crate::locate::NoStart;
+use crate::locate::StartError;
 use crate::message::{Kind, Message, Payload, SizeRule};
-use crate::scan::{Rules, Scanner, Step, view};
-use crate::state::{Meaning, Reading, Summary};
+use crate::scan::{ScanOptions, Scanner, Step, view};
+use crate::state::{Meaning, RecordType, Summary};
 use crate::wire::{FileHeader, HEADER_LEN, MessageHeader, TERMINATOR_LEN};
 
-/// A message without a topic: its payload cannot be read.
+/// Topic index of messages that have no topic, because their data is too short for their content.
 const NO_TOPIC: u32 = u32::MAX;
 
-/// Position of a message.
+/// Offset, time and topic of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) at: u64,
@@ -31,41 +31,41 @@ pub(crate) struct Entry {
     seq: u32,
 }
 
-/// A part of the file that is not a message.
+/// A range of the file that is not a valid message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) range: Range<u64>,
     pub(crate) what: PartKind,
 }
 
-/// The kind of such a part.
+/// The kind of a [`Part`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartKind {
     /// A message that is marked as invalid.
     Invalid,
     Lost,
     /// A message after an end mark.
-    Behind,
+    AfterEnd,
     /// Header and index of another log.
     Joined,
     Terminator,
-    /// Bytes after the last end mark.
+    /// Bytes after the last end mark that contain no message.
     Tail,
 }
 
-/// An opened VEL log. Opening scans the message headers once; fields are decoded on request.
+/// An opened VEL log. Opening scans the message headers once. Fields are decoded on request.
 #[derive(Debug)]
 pub struct VelReader {
     pub(crate) bytes: Bytes,
     pub(crate) scanner: Scanner,
     pub(crate) entries: Vec<Entry>,
-    /// Entries with a topic in time order, if that differs from file order.
+    /// Indices of the entries in time order; `None` if that is the order of the file.
     by_time: Option<Vec<u32>>,
-    /// Entries of each topic, for columns.
+    /// Indices of the entries of each topic, for columns.
     #[cfg(feature = "arrow")]
     by_topic: std::sync::OnceLock<ByTopic>,
     pub(crate) parts: Vec<Part>,
-    /// The ranges of the file that were not read.
+    /// Ranges of the file that were not fetched.
     pub(crate) unread: Unread,
     pub(crate) summary: Summary,
     index: IndexState,
@@ -84,8 +84,7 @@ impl VelReader {
         Self::with(bytes, options, false)
     }
 
-    /// Opens a file whose first bytes are damaged: it is read as a VEL log if messages are found in
-    /// it.
+    /// Opens a file whose magic number may be damaged. If it is, the file must contain a message.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new), and an error if no message is found.
@@ -95,14 +94,14 @@ impl VelReader {
 
     fn with(bytes: Bytes, options: &ReadOptions, salvage: bool) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
-        let rules = Rules { options: options.clone(), types, salvage };
+        let rules = ScanOptions { options: options.clone(), types, salvage };
         let file = bytes.clone();
         let mut windows = rules.options.unread.windows(&file).peekable();
         let window = windows.peek().map_or(Window::whole(&file), |(window, _)| *window);
         let mut scanner = match Scanner::start(window, &rules) {
             Ok(scanner) => scanner,
-            Err(NoStart::Refused(error)) => return Err(error),
-            Err(NoStart::Need(_)) => unreachable!("the window is the whole file"),
+            Err(StartError::Refused(error)) => return Err(error),
+            Err(StartError::Need(_)) => unreachable!("the window is the whole file"),
         };
         if !scanner.start.magic && scanner.start.evidence.exact == 0 {
             return Err(VelError::NotVel);
@@ -112,9 +111,10 @@ impl VelReader {
         let mut sorted = true;
         let mut last = i64::MIN;
         for (window, seams) in windows {
-            scanner.enter(seams);
+            scanner.enter_range(seams);
             loop {
-                // The window is the whole file, so the scanner never requests more.
+                // The scanner never requests more bytes, because the window reaches the end of the
+                // file.
                 match scanner.step(window).expect("the window reaches the end of the file") {
                     Step::Message { at, end, nanos, fit } => {
                         let message = view(window, at, end, nanos);
@@ -149,27 +149,27 @@ impl VelReader {
         })
     }
 
-    /// Returns the file's header.
+    /// Returns the header of the file.
     pub fn header(&self) -> &FileHeader {
         &self.scanner.start.header
     }
 
-    /// Returns what sizes include in this file.
+    /// Returns the size rule of this file.
     pub fn size_rule(&self) -> SizeRule {
         self.scanner.rule
     }
 
-    /// Returns the state of the file's own index.
+    /// Returns the result of checking the index of the file.
     pub fn index(&self) -> &IndexState {
         &self.index
     }
 
-    /// Returns the stored entries of the file's own index; none if it is invalid.
+    /// Returns the stored index entries. Empty if their number is invalid.
     pub fn index_entries(&self) -> &[i64] {
         &self.scanner.start.entries
     }
 
-    /// Returns the meaning of the numbers in this log, as far as it tells.
+    /// Returns the meaning of the numbers in this log, as inferred from the file.
     pub fn meaning(&self) -> &Meaning {
         &self.meaning
     }
@@ -179,12 +179,13 @@ impl VelReader {
         self.summary.choices(&self.scanner, &self.index, &self.meaning)
     }
 
-    /// Returns the position messages, usable or not, in file order.
+    /// Returns all position messages in file order, including those that are not usable.
     pub fn fixes(&self) -> &[Fix] {
         &self.summary.fixes
     }
 
-    /// Returns the types with a layout: those of the specification, and those declared.
+    /// Returns the message types whose fields are known: those of the specification and declared
+    /// ones.
     pub fn types(&self) -> &Types {
         &self.scanner.types
     }
@@ -193,36 +194,41 @@ impl VelReader {
         Window::whole(&self.bytes)
     }
 
-    /// Returns the offset of the end of a message.
+    /// Returns the offset of the end of a message. If another program has changed a mapped file since
+    /// it was scanned, the length may be invalid: the message then has no data.
     pub(crate) fn end_of(&self, at: u64) -> u64 {
-        let header = self.window().view::<MessageHeader>(at).ok().flatten().expect("a whole header");
-        at + HEADER_LEN + self.scanner.rule.data_len(header).expect("a scanned message")
+        let header = self.window().view::<MessageHeader>(at).ok().flatten();
+        let len = header.and_then(|header| self.scanner.rule.data_len(header)).unwrap_or_default();
+        let end = at.saturating_add(HEADER_LEN).saturating_add(len);
+        if end > self.bytes.len() as u64 { at + HEADER_LEN } else { end }
     }
 
     pub(crate) fn message_of(&self, entry: &Entry) -> Message<'_> {
         view(self.window(), entry.at, self.end_of(entry.at), entry.nanos)
     }
 
-    /// Returns the topic of an entry, if it has one.
+    /// Returns the topic of an entry; `None` if the data of the message is too short for its
+    /// content.
     pub(crate) fn topic_of(&self, entry: &Entry) -> Option<&Topic> {
         self.summary.topics.get(entry.topic as usize)
     }
 
-    /// Returns the type of the records of a topic.
+    /// Returns the type of the records in a topic.
     #[cfg(feature = "arrow")]
-    pub(crate) fn reading(&self, topic: &Topic) -> Option<&Reading> {
-        self.summary.decoder.readings.get(topic.id.index())
+    pub(crate) fn record_type(&self, topic: &Topic) -> Option<&RecordType> {
+        self.summary.decoder.record_types.get(topic.id.index())
     }
 
-    /// Returns all valid messages in file order, including those whose payload cannot be read.
+    /// Returns all valid messages in file order, including those whose data is too short for their
+    /// content.
     pub fn messages(&self) -> impl ExactSizeIterator<Item = Message<'_>> + '_ {
         self.entries.iter().map(|entry| self.message_of(entry))
     }
 
     /// Returns the readable messages of a kind in file order.
     pub fn payloads(&self, kind: Kind) -> impl Iterator<Item = (Message<'_>, Payload<'_>)> + '_ {
-        let is = |reading: &Reading| reading.as_ref().is_some_and(|declared| declared.kind() == Some(kind));
-        let wanted: Vec<bool> = self.summary.decoder.readings.iter().map(is).collect();
+        let is = |ty: &RecordType| ty.as_ref().is_some_and(|declared| declared.kind() == Some(kind));
+        let wanted: Vec<bool> = self.summary.decoder.record_types.iter().map(is).collect();
         let kept = move |entry: &&Entry| wanted.get(entry.topic as usize).copied().unwrap_or(false);
         self.entries.iter().filter(kept).filter_map(|entry| {
             let message = self.message_of(entry);
@@ -230,7 +236,7 @@ impl VelReader {
         })
     }
 
-    /// Returns the valid message whose record starts at `offset`.
+    /// Returns the valid message that starts at `offset`.
     pub fn message_at(&self, offset: u64) -> Option<Message<'_>> {
         let i = self.entries.binary_search_by_key(&offset, |entry| entry.at).ok()?;
         Some(self.message_of(&self.entries[i]))
@@ -241,7 +247,7 @@ impl VelReader {
         self.entries.iter().filter_map(|entry| self.record(entry))
     }
 
-    /// Returns the first message at or after `nanos` in time order, by binary search.
+    /// Returns the first message in time order whose time is at least `nanos`, by binary search.
     pub fn seek(&self, nanos: i64) -> Option<Message<'_>> {
         let place = self.first_at(nanos);
         (place < self.entries.len()).then(|| self.message_of(&self.entries[self.place(place)]))
@@ -251,7 +257,7 @@ impl VelReader {
         self.by_time.as_ref().map_or(i, |order| order[i] as usize)
     }
 
-    /// Returns the first position in time order that is not before `nanos`.
+    /// Returns the first position in time order whose time is at least `nanos`.
     fn first_at(&self, nanos: i64) -> usize {
         match &self.by_time {
             None => self.entries.partition_point(|entry| entry.nanos < nanos),
@@ -266,13 +272,13 @@ impl VelReader {
         Some(Record::new(topic, time, entry.at, entry.seq.into(), data, &self.summary.decoder))
     }
 
-    /// Returns the positions of the entries of a topic in file order.
+    /// Returns the indices of the entries of a topic in file order.
     #[cfg(feature = "arrow")]
     pub(crate) fn places_of(&self, topic: u32) -> &[u32] {
         self.by_topic.get_or_init(|| ByTopic::new(&self.entries, self.topics().len())).of(topic)
     }
 
-    /// Returns each topic's last entry before `start`, in time order.
+    /// Returns the index of the last entry before `start` for each wanted topic, in time order.
     fn last_before(&self, start: i64, wanted: &[bool]) -> Vec<usize> {
         let mut last: BTreeMap<u32, usize> = BTreeMap::new();
         for i in 0..self.first_at(start) {
@@ -287,7 +293,7 @@ impl VelReader {
         places
     }
 
-    /// Returns the positions of the entries that `select` selects, in time order.
+    /// Returns the indices of the selected entries in time order.
     pub(crate) fn selected(&self, select: &Select) -> impl Iterator<Item = usize> + '_ {
         let wanted: Vec<bool> = self.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
         let from = select.start.map_or(0, |start| self.first_at(start));
@@ -308,11 +314,11 @@ impl VelReader {
     }
 }
 
-/// Positions of entries by topic, each in file order.
+/// Indices of entries by topic, each in file order.
 #[cfg(feature = "arrow")]
 #[derive(Debug)]
 struct ByTopic {
-    /// Start of the positions of each topic, and the end of the last.
+    /// For each topic, where its indices start in `places`. The last element is the end.
     starts: Vec<usize>,
     places: Vec<u32>,
 }
@@ -345,7 +351,8 @@ impl ByTopic {
     }
 }
 
-/// Sorts entries by time; stable, so that equal times keep the order of the file.
+/// Returns the indices of the entries sorted by time. The sort is stable, so entries with equal
+/// times keep the order of the file.
 fn in_time_order(entries: &[Entry]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect();
     order.sort_by_key(|i| entries[*i as usize].nanos);
@@ -353,18 +360,19 @@ fn in_time_order(entries: &[Entry]) -> Vec<u32> {
 }
 
 impl Summary {
-    /// Counts a step that is not a message; returns its part of the file.
+    /// Counts a step that is not a valid message. Returns the range of the file that it covers, if
+    /// any.
     pub(crate) fn part(&mut self, step: &Step) -> Option<Part> {
         let (range, what) = match *step {
             Step::Invalid { at, end } => {
                 self.counts.invalid += 1;
                 (at..end, PartKind::Invalid)
             }
-            Step::Behind { at, end, short: false } => {
+            Step::AfterEnd { at, end, short: false } => {
                 self.counts.left_out += 1;
-                (at..end, PartKind::Behind)
+                (at..end, PartKind::AfterEnd)
             }
-            Step::Lost { at, end, .. } | Step::Behind { at, end, .. } => (at..end, PartKind::Lost),
+            Step::Lost { at, end, .. } | Step::AfterEnd { at, end, .. } => (at..end, PartKind::Lost),
             Step::Joined { at, end } => (at..end, PartKind::Joined),
             Step::Terminator { at } => {
                 self.counts.ended.get_or_insert(at + TERMINATOR_LEN);

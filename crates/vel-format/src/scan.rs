@@ -1,7 +1,7 @@
-//! The scanner of the messages of a log, shared by reader, stream and recovery.
+//! The scanner for the messages of a log. The reader, the stream and recovery share it.
 //!
-//! [`Scanner`] does no I/O. It looks at a [`Window`] of the file and returns the next part; if the
-//! window ends too early, it requests more. Every byte of a file is part of exactly one [`Step`].
+//! [`Scanner`] does no I/O. It gets a [`Window`] of the file and returns the next part of the log,
+//! or requests more bytes. Every byte after the index belongs to exactly one [`Step`].
 
 use rovelog_core::text::count;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use zerocopy::FromBytes as _;
 
 use crate::declared::Types;
 use crate::diagnostics as rules;
-use crate::locate::{Located, NoStart, locate};
+use crate::locate::{LogStart, StartError, locate};
 use crate::message::{Message, SizeRule, nanos};
-use crate::validate::{Look, Seen, Validator};
+use crate::validate::{MessageAt, Seen, Validator};
 use crate::wire::{
     FileHeader, HEADER_LEN, INDEX_AT, MAGIC, MARKER_INVALID, MessageHeader, TERMINATOR_LEN, entries_len,
 };
@@ -24,21 +24,22 @@ use crate::wire::{
 /// The next part of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A valid message; `fit` is `Short` if its payload is too short.
+    /// A valid message. `fit` is `Short` if its data is too short for its content.
     Message { at: u64, end: u64, nanos: i64, fit: Option<Fit> },
-    /// A message after an end mark, where reading ends; `short` as in `Fit::Short`.
-    Behind { at: u64, end: u64, short: bool },
+    /// A message after an end mark, which readers leave out. `short` is true if its data is too
+    /// short for its content.
+    AfterEnd { at: u64, end: u64, short: bool },
     /// A message that its writer marked as invalid.
     Invalid { at: u64, end: u64 },
     /// Bytes that cannot be read.
     Lost { at: u64, end: u64, rule: &'static Rule },
-    /// Bytes of a message that is in part in bytes that were not read.
+    /// Bytes at the edge of a range that was not fetched.
     Unread { at: u64, end: u64 },
     /// The header and index of another log in the same file.
     Joined { at: u64, end: u64 },
     /// The end mark.
     Terminator { at: u64 },
-    /// Bytes after the end mark, up to the end of the file, without a message.
+    /// Bytes after the last end mark, up to the end of the file, that contain no message.
     Tail { at: u64, end: u64 },
     /// The end of the file.
     End,
@@ -46,77 +47,77 @@ pub(crate) enum Step {
 
 /// Options of the scanner.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rules {
+pub(crate) struct ScanOptions {
     pub(crate) options: ReadOptions,
     pub(crate) types: Arc<Types>,
-    /// True to read a file as a VEL log regardless of its first bytes.
+    /// True to read the file as a VEL log even if its magic number is wrong.
     pub(crate) salvage: bool,
 }
 
-/// An end mark during the search for a message after it.
+/// A search for messages after an end mark.
 #[derive(Clone, Copy, Debug)]
-struct Tail {
+struct TailSearch {
     mark: u64,
     next: u64,
-    /// True if there is none.
+    /// True if no message follows.
     noise: bool,
 }
 
 /// State after the first end mark.
 #[derive(Clone, Copy, Debug)]
-struct Behind {
+struct AfterEnd {
     mark: u64,
     /// Offset of the end of the last message.
     end: u64,
     messages: u64,
 }
 
-/// A damaged range during the search for its end.
+/// A search for the end of a damaged range.
 #[derive(Clone, Copy, Debug)]
-struct Damage {
+struct DamageSearch {
     start: u64,
     next: u64,
-    /// True if the expected message exceeds the end of the file.
+    /// True if the message at `start` would exceed the end of the file.
     cut: bool,
 }
 
-/// The scanner: its position, and what it has found so far.
+/// Scans the messages of a log, and reports diagnostics about them.
 #[derive(Debug)]
 pub(crate) struct Scanner {
-    pub(crate) start: Located,
+    pub(crate) start: LogStart,
     pub(crate) rule: SizeRule,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) types: Arc<Types>,
-    /// The Unix time of the start of the data, if it was given.
+    /// The Unix time of the start of the data, if the user specified it.
     pub(crate) utc_start: Option<i64>,
     at: u64,
     seen: Seen,
-    damage: Option<Damage>,
-    /// Time of the last message.
+    damage: Option<DamageSearch>,
+    /// Time of the last message in nanoseconds.
     now: i64,
-    /// Set at an end mark.
-    tail: Option<Tail>,
-    /// Set after an end mark.
-    behind: Option<Behind>,
+    /// Set while messages are searched for after an end mark.
+    tail: Option<TailSearch>,
+    /// Set after the first end mark.
+    after_end: Option<AfterEnd>,
     done: bool,
-    /// The ends of the part that is scanned, of a log of which parts are read.
+    /// The edges of the scanned range, if only parts of the log were fetched.
     seams: Seams,
 }
 
 impl Scan for Scanner {
     type Step = Step;
 
-    // Every byte of the file after the index is part of exactly one step.
+    // Returns each byte of the file after the index in exactly one step.
     fn step(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         if self.done {
             return Ok(Step::End);
         }
         if let Some(tail) = self.tail {
-            return self.pass_tail(window, tail);
+            return self.scan_tail(window, tail);
         }
         if self.at < self.start.first {
             let (at, end) = (self.at, self.start.first);
-            return Ok(self.lose(at, end, &rules::LOST));
+            return Ok(self.report_loss(at, end, &rules::LOST));
         }
         if self.damage.is_some() {
             return self.search(window);
@@ -126,36 +127,36 @@ impl Scan for Scanner {
             return Ok(Step::End);
         }
         let validator = self.validator(window);
-        let cut = match validator.look(at)? {
-            Look::Whole { end, header, data } => {
+        let cut = match validator.message_at(at)? {
+            MessageAt::Whole { end, header, data } => {
                 let fit = validator.fit(header, data);
-                if validator.is_sure(header, data) || validator.follows(end, header, false)? {
-                    return Ok(self.take(at, end, *header, fit));
+                if validator.fits_exactly(header, data) || validator.may_end(end, header, false)? {
+                    return Ok(self.accept(at, end, *header, fit));
                 }
                 false
             }
-            Look::Cut => true,
-            Look::Tail => {
+            MessageAt::Cut => true,
+            MessageAt::Remainder => {
                 if !window.has(at)? {
                     return Ok(self.finish(Step::End));
                 }
                 if validator.is_terminator(at)? {
                     return self.terminate(window, at);
                 }
-                // Not even a header: there is nothing to search.
-                return Ok(self.lose(at, window.end(), &rules::CUT));
+                // A rest that is shorter than a header cannot contain a message.
+                return Ok(self.report_loss(at, window.end(), &rules::CUT));
             }
-            Look::No => {
+            MessageAt::Invalid => {
                 if validator.is_terminator(at)? {
                     return self.terminate(window, at);
                 }
                 if let Some(end) = self.joined(window, at)? {
-                    return Ok(self.join(at, end));
+                    return Ok(self.report_joined(at, end));
                 }
                 false
             }
         };
-        self.damage = Some(Damage { start: at, next: at, cut });
+        self.damage = Some(DamageSearch { start: at, next: at, cut });
         self.search(window)
     }
 
@@ -166,8 +167,8 @@ impl Scan for Scanner {
 }
 
 impl Scanner {
-    /// Finds the start of the log; `window` starts with the file.
-    pub(crate) fn start(window: Window<'_>, rules: &Rules) -> Result<Self, NoStart> {
+    /// Creates a scanner at the start of the log. `window` must start at offset 0.
+    pub(crate) fn start(window: Window<'_>, rules: &ScanOptions) -> Result<Self, StartError> {
         let start = locate(window, &rules.types, rules.salvage)?;
         let mut scanner = Self {
             rule: start.evidence.rule,
@@ -179,7 +180,7 @@ impl Scanner {
             damage: None,
             now: 0,
             tail: None,
-            behind: None,
+            after_end: None,
             done: false,
             seams: Seams::default(),
             start,
@@ -188,13 +189,13 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// Enters a part of the log. Behind bytes that were not read, the scan goes on with the first
-    /// valid message.
-    pub(crate) fn enter(&mut self, seams: Seams) {
+    /// Moves to a fetched range of the log. After bytes that were not fetched, the scan continues
+    /// with the first valid message.
+    pub(crate) fn enter_range(&mut self, seams: Seams) {
         self.seams = seams;
         let Some(at) = seams.start else { return };
         (self.at, self.done, self.tail) = (at, false, None);
-        self.damage = Some(Damage { start: at, next: at, cut: false });
+        self.damage = Some(DamageSearch { start: at, next: at, cut: false });
     }
 
     fn note_start(&mut self) {
@@ -228,13 +229,13 @@ impl Scanner {
     }
 
     fn terminate(&mut self, window: Window<'_>, mark: u64) -> Result<Step, NeedMore> {
-        let tail = Tail { mark, next: mark + TERMINATOR_LEN, noise: false };
+        let tail = TailSearch { mark, next: mark + TERMINATOR_LEN, noise: false };
         self.tail = Some(tail);
-        self.behind.get_or_insert(Behind { mark, end: mark, messages: 0 });
-        self.pass_tail(window, tail)
+        self.after_end.get_or_insert(AfterEnd { mark, end: mark, messages: 0 });
+        self.scan_tail(window, tail)
     }
 
-    fn join(&mut self, at: u64, end: u64) -> Step {
+    fn report_joined(&mut self, at: u64, end: u64) -> Step {
         self.at = end;
         self.diagnostics.push(&rules::JOINED, at..end, || {
             format!("a second file header at byte {at}: its messages are read as part of this log")
@@ -242,10 +243,10 @@ impl Scanner {
         Step::Joined { at, end }
     }
 
-    /// Reports at the end of the file how many messages were left out.
+    /// Ends the scan, and reports the messages after an end mark.
     fn finish(&mut self, step: Step) -> Step {
         self.done = true;
-        if let Some(Behind { mark, end, messages }) = self.behind.filter(|behind| behind.messages > 0) {
+        if let Some(AfterEnd { mark, end, messages }) = self.after_end.filter(|state| state.messages > 0) {
             self.diagnostics.push(&rules::MESSAGES_BEHIND_END, mark..end, || {
                 let (are, them) = if messages == 1 { ("is", "it") } else { ("are", "them") };
                 let messages = count(messages, "message");
@@ -256,7 +257,7 @@ impl Scanner {
         step
     }
 
-    /// Returns the start of the messages of a second log, if one is stored at `at`.
+    /// If the header of a second log is stored at `at`, returns the offset of its messages.
     fn joined(&self, window: Window<'_>, at: u64) -> Result<Option<u64>, NeedMore> {
         if window.slice(at, at + MAGIC.len() as u64)? != Some(&MAGIC) {
             return Ok(None);
@@ -268,25 +269,27 @@ impl Scanner {
             return Ok(None);
         }
         let validator = self.validator(window);
-        Ok((!window.has(end)? || validator.is_terminator(end)? || validator.starts(end)?).then_some(end))
+        Ok((!window.has(end)? || validator.is_terminator(end)? || validator.starts_at(end)?).then_some(end))
     }
 
-    /// Searches for the end of the damage.
+    /// Searches for the end of the damaged range.
     fn search(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
         let mut damage = self.damage.expect("only called with damage");
-        let found = self.validator(window).scan(&mut damage.next, u64::MAX);
+        let found = self.validator(window).find_next(&mut damage.next, u64::MAX);
         self.damage = Some(damage);
         let found = found?;
         self.damage = None;
         Ok(match found {
-            Some(found) => self.lose(damage.start, found, &rules::LOST),
-            None => {
-                self.lose(damage.start, window.end(), if damage.cut { &rules::CUT } else { &rules::LOST })
-            }
+            Some(found) => self.report_loss(damage.start, found, &rules::LOST),
+            None => self.report_loss(
+                damage.start,
+                window.end(),
+                if damage.cut { &rules::CUT } else { &rules::LOST },
+            ),
         })
     }
 
-    fn lose(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
+    fn report_loss(&mut self, at: u64, end: u64, rule: &'static Rule) -> Step {
         self.at = end;
         if self.seams.touch(at, end) {
             return Step::Unread { at, end };
@@ -301,11 +304,18 @@ impl Scanner {
         Step::Lost { at, end, rule }
     }
 
-    /// Searches for messages after an end mark. If there are any, the scan continues there and
-    /// leaves them out; otherwise the log ends. An end mark and noise before a message are a
-    /// damaged message.
-    fn pass_tail(&mut self, window: Window<'_>, tail: Tail) -> Result<Step, NeedMore> {
-        let Tail { mark, mut next, noise } = tail;
+    /// Decides what an end mark is, by searching for messages after it.
+    // Examples, for an end mark at offset 500:
+    //
+    //     500 end mark, 504 message               The log ends at 500. The scan continues at 504, but
+    //                                             its messages are only counted.
+    //     500 end mark, 504 noise, 600 message    The end mark is a damaged size field. The bytes from
+    //                                             500 to 600 are lost.
+    //     500 end mark, 504 noise, end of file    The log ends at 500. The noise is kept as its tail.
+    //
+    // A size of 0xFFFFFFFF is 4 GiB, so no valid message starts with the bytes of an end mark.
+    fn scan_tail(&mut self, window: Window<'_>, tail: TailSearch) -> Result<Step, NeedMore> {
+        let TailSearch { mark, mut next, noise } = tail;
         let start = mark + TERMINATOR_LEN;
         if noise {
             let end = window.end();
@@ -315,30 +325,30 @@ impl Scanner {
             });
             return Ok(self.finish(Step::Tail { at: start, end }));
         }
-        if next == start && (!window.has(start)? || self.goes_on(window, start)?) {
+        if next == start && (!window.has(start)? || self.continues_at(window, start)?) {
             (self.at, self.tail) = (start, None);
             return Ok(Step::Terminator { at: mark });
         }
-        let found = self.validator(window).scan(&mut next, u64::MAX);
-        self.tail = Some(Tail { next, ..tail });
+        let found = self.validator(window).find_next(&mut next, u64::MAX);
+        self.tail = Some(TailSearch { next, ..tail });
         if let Some(found) = found? {
             self.tail = None;
-            return Ok(self.lose(mark, found, &rules::LOST));
+            return Ok(self.report_loss(mark, found, &rules::LOST));
         }
-        self.tail = Some(Tail { noise: true, ..tail });
+        self.tail = Some(TailSearch { noise: true, ..tail });
         Ok(Step::Terminator { at: mark })
     }
 
-    /// Returns whether a message, or the header of another log, is stored at `at`.
-    fn goes_on(&self, window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
+    /// Returns whether a message or the header of another log is stored at `at`.
+    fn continues_at(&self, window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
         let validator = self.validator(window);
-        if let Look::Whole { end, header, data } = validator.look(at)? {
-            return Ok(validator.is_sure(header, data) || validator.follows(end, header, false)?);
+        if let MessageAt::Whole { end, header, data } = validator.message_at(at)? {
+            return Ok(validator.fits_exactly(header, data) || validator.may_end(end, header, false)?);
         }
         Ok(self.joined(window, at)?.is_some())
     }
 
-    fn take(&mut self, at: u64, end: u64, header: MessageHeader, fit: Option<Fit>) -> Step {
+    fn accept(&mut self, at: u64, end: u64, header: MessageHeader, fit: Option<Fit>) -> Step {
         self.at = end;
         if header.marker == MARKER_INVALID {
             self.diagnostics.push(&rules::INVALID_MESSAGE, at..end, || {
@@ -378,11 +388,11 @@ impl Scanner {
             }
         }
         let short = matches!(fit, Some(Fit::Short(_)));
-        match &mut self.behind {
-            Some(behind) => {
-                behind.messages += u64::from(!short);
-                behind.end = end;
-                Step::Behind { at, end, short }
+        match &mut self.after_end {
+            Some(after_end) => {
+                after_end.messages += u64::from(!short);
+                after_end.end = end;
+                Step::AfterEnd { at, end, short }
             }
             None => Step::Message { at, end, nanos: self.now, fit },
         }
@@ -399,7 +409,7 @@ fn unknown(id: u32, version: i32) -> String {
     }
 }
 
-/// Returns the message at `at..end`, which the scanner found valid.
+/// Returns the message at `at..end`, which the scanner must have found to be valid.
 pub(crate) fn view(window: Window<'_>, at: u64, end: u64, nanos: i64) -> Message<'_> {
     let bytes = window.slice(at, end).ok().flatten().expect("the scanner has read these bytes");
     let (header, data) = MessageHeader::ref_from_prefix(bytes).expect("a whole header");
@@ -421,46 +431,48 @@ mod tests {
         (out, first)
     }
 
-    fn started(bytes: &[u8]) -> Scanner {
-        Scanner::start(Window::whole(bytes), &Rules::default()).unwrap()
+    fn scanner_for(bytes: &[u8]) -> Scanner {
+        Scanner::start(Window::whole(bytes), &ScanOptions::default()).unwrap()
     }
 
-    /// Returns the window of a pipe that goes on.
-    fn part(bytes: &[u8]) -> Window<'_> {
+    /// Returns the window of a stream that may continue.
+    fn unfinished(bytes: &[u8]) -> Window<'_> {
         Window { eof: false, ..Window::whole(bytes) }
     }
 
     #[test]
-    fn a_pipe_keeps_only_what_is_still_searched() {
+    fn streams_keep_only_the_bytes_still_needed() {
         let (mut bytes, first) = log();
         let end = bytes.len() as u64;
         for mark in [&[][..], &[0xFF; 4]] {
             bytes.truncate(usize::try_from(end).unwrap());
             bytes.extend(mark);
             bytes.extend([7; 300]);
-            let mut scanner = started(&bytes);
+            let mut scanner = scanner_for(&bytes);
             assert_eq!(scanner.needed_from(), first);
             for at in [first, first + HEADER_LEN + 28] {
-                assert!(matches!(scanner.step(part(&bytes)), Ok(Step::Message { at: got, .. }) if got == at));
+                assert!(
+                    matches!(scanner.step(unfinished(&bytes)), Ok(Step::Message { at: got, .. }) if got == at)
+                );
             }
             assert_eq!(scanner.needed_from(), end);
-            assert!(scanner.step(part(&bytes)).is_err(), "a message may follow");
+            assert!(scanner.step(unfinished(&bytes)).is_err(), "a message may follow");
             assert_eq!(scanner.needed_from(), bytes.len() as u64 - 4, "with mark {mark:?}");
         }
     }
 
-    /// An index is not waited for if it has more entries than any log.
+    /// An index with too many entries is rejected at once. A stream must not buffer bytes for it.
     #[test]
-    fn an_index_of_a_joined_log_has_a_limit() {
+    fn the_index_of_a_joined_log_is_limited() {
         let (mut bytes, _) = log();
-        let scanner = started(&bytes);
+        let scanner = scanner_for(&bytes);
         let at = bytes.len() as u64;
         let mut joined = |count: u64| {
             bytes.truncate(usize::try_from(at).unwrap());
             bytes.extend_from_slice(&MAGIC);
             bytes.extend([1, 0, 1, 0]);
             bytes.extend(u32::try_from(count).unwrap().to_le_bytes());
-            scanner.joined(part(&bytes), at)
+            scanner.joined(unfinished(&bytes), at)
         };
         assert_eq!(joined(MAX_ENTRIES), Err(NeedMore(at + INDEX_AT + 8 * MAX_ENTRIES)));
         assert_eq!((joined(MAX_ENTRIES + 1), joined(MAX_ENTRIES + 9)), (Ok(None), Ok(None)));

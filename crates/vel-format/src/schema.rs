@@ -1,4 +1,4 @@
-//! Names of topics, and types as text.
+//! Names of topics, and message types as text.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,17 @@ use rovelog_core::{Field, FieldType, Schema};
 
 use crate::message::{Kind, text};
 
-/// Maximum number of characters of a sensor's name in the name of a topic.
+/// Maximum number of characters that the name of a topic takes from the name of a sensor.
 const NAME_LIMIT: usize = 120;
 
-/// Returns the fields of an undescribed type: its bytes.
+/// Returns the schema of a type whose fields are unknown, which is a field of bytes.
 pub(crate) fn raw_schema(name: &str) -> Schema {
     let data = Field::new("data", FieldType::Bytes, "unsigned char[]");
     Schema { name: name.to_owned(), fields: vec![data] }
 }
 
-/// Returns the name of the topic of a scan: the sensor's name as text, shortened if very long.
+/// Returns the topic name of a laser scan, which has the name of the sensor. Long names are
+/// shortened.
 pub(crate) fn laser_topic(name: &[u8]) -> String {
     let name = text(name);
     if name.is_empty() {
@@ -26,7 +27,7 @@ pub(crate) fn laser_topic(name: &[u8]) -> String {
     format!("{}/{short}{cut}", Kind::Laser.name())
 }
 
-/// Returns the name of the topic of an undescribed type.
+/// Returns the topic name of a type whose fields are unknown.
 pub(crate) fn raw_topic(type_id: u32, version: i32) -> String {
     match Kind::of_id(type_id) {
         Some(kind) => format!("{}@{version}", kind.name()),
@@ -34,12 +35,12 @@ pub(crate) fn raw_topic(type_id: u32, version: i32) -> String {
     }
 }
 
-/// Returns the name of a type in messages for people.
+/// Returns the name of a type for diagnostics.
 pub(crate) fn type_name(type_id: u32) -> String {
     Kind::of_id(type_id).map_or_else(|| format!("0x{type_id:08X}"), |kind| kind.name().to_owned())
 }
 
-/// Returns the fields of a type as a declaration, in the terms of section 2.
+/// Returns the fields of a type as a declaration, with the data types of section 2.
 pub(crate) fn definition(schema: &Schema) -> String {
     schema.fields.iter().fold(format!("message {}\n", schema.name), |mut text, field| {
         let unit = field.unit.as_ref().map_or(String::new(), |unit| format!(" {unit}"));

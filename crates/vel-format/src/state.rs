@@ -1,4 +1,4 @@
-//! State of a scan: topics, counts, the meaning of numbers, and the lines of `info`.
+//! State of a scan: topics, counts, and the evidence for the meaning of numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,35 +13,34 @@ use crate::diagnostics as rules;
 use crate::error::VelError;
 use crate::gps::{self, Fix, GpsMeaning};
 use crate::images;
-use crate::indexing::{Check, IndexState};
+use crate::indexing::{IndexCheck, IndexState};
 use crate::message::{Kind, Message, Payload};
-use crate::pose::{PoseMeaning, Samples};
+use crate::pose::{PoseMeaning, PoseSamples};
 use crate::scan::Scanner;
 use crate::schema::{laser_topic, raw_schema, raw_topic};
-use crate::velodyne::model::{self, Sample, Sensor};
+use crate::velodyne::model::{self, PacketTraits, Sensor};
 use crate::wire::{FileHeader, GpsData, HEADER_LEN, INDEX_AT, MARKER_ASCII, MARKER_PRINTED, VelodyneRawData};
 
-/// Maximum number of topics. A camera or scanner beyond it shares one with others of its kind, a
-/// message type beyond it one with other types: each record names its own type, and no record is
-/// lost.
+/// Maximum number of topics. Further cameras and scanners share one topic of their kind, and
+/// further message types share one topic. No record is lost, and each record states its own type.
 pub(crate) const MAX_TOPICS: usize = 65_536;
 
-/// The topic shared by message types beyond the limit.
-const OTHERS: &str = "0x*";
+/// Name of the topic that message types beyond the limit share.
+const SHARED_TOPIC: &str = "0x*";
 
-/// The type of the records of a topic; `None` if its fields are unknown.
-pub(crate) type Reading = Option<Arc<Declared>>;
+/// The type of the records in a topic; `None` if its fields are unknown.
+pub(crate) type RecordType = Option<Arc<Declared>>;
 
-/// Decodes data to values.
+/// Decodes the data of messages to values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
-    pub(crate) readings: Vec<Reading>,
+    pub(crate) record_types: Vec<RecordType>,
     pub(crate) types: Arc<Types>,
 }
 
 impl Decode for Decoder {
     fn value(&self, topic: &Topic, payload: &[u8]) -> rovelog_core::Result<Value> {
-        let Some(Some(declared)) = self.readings.get(topic.id.index()) else {
+        let Some(Some(declared)) = self.record_types.get(topic.id.index()) else {
             return Ok(Value::record([("data", Value::Bytes(payload.to_vec()))]));
         };
         let bad = || VelError::BadPayload { what: topic.type_name.clone(), len: payload.len() };
@@ -49,11 +48,11 @@ impl Decode for Decoder {
     }
 
     fn layout(&self, topic: &Topic, _: &[u8]) -> Option<&Arc<Layout>> {
-        Some(self.readings.get(topic.id.index())?.as_ref()?.layout())
+        Some(self.record_types.get(topic.id.index())?.as_ref()?.layout())
     }
 }
 
-/// Counts, and the evidence for the meaning of the log.
+/// Topics and counts, and the evidence for the meaning of numbers in the log.
 #[derive(Debug)]
 pub(crate) struct Summary {
     pub(crate) topics: Vec<Topic>,
@@ -64,15 +63,15 @@ pub(crate) struct Summary {
     pub(crate) lasers: HashMap<Box<[u8]>, u32>,
     pub(crate) raws: HashMap<(u32, i32), u32>,
     names: UniqueNames,
-    pub(crate) check: Check,
+    pub(crate) check: IndexCheck,
     pub(crate) counts: Counts,
     pub(crate) span: Option<(i64, i64)>,
-    /// Times of each topic, and the range of all data after the scan.
+    /// The times of each topic.
     times: Vec<Spread>,
     pub(crate) data: Option<DataSpan>,
     pub(crate) fixes: Vec<Fix>,
-    poses: Samples,
-    packets: Vec<Sample>,
+    poses: PoseSamples,
+    packets: Vec<PacketTraits>,
     /// Offset of the end of the last message.
     messages_end: u64,
 }
@@ -87,20 +86,20 @@ pub(crate) struct Counts {
     pub(crate) bad_payloads: u64,
     /// Offset of the end of the first end mark.
     pub(crate) ended: Option<u64>,
-    /// Number of messages after it.
+    /// Number of messages after the first end mark.
     pub(crate) left_out: u64,
     pub(crate) packets: u64,
 }
 
-/// The meaning of the numbers in a log, as far as the file tells.
+/// The meaning of the numbers in a log, as inferred from the file.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Meaning {
-    /// Positions.
+    /// Meaning of positions.
     pub gps: GpsMeaning,
-    /// Orientation.
+    /// Meaning of orientations and accelerations.
     pub pose: PoseMeaning,
-    /// The Velodyne, if packets tell it.
+    /// The Velodyne sensor; `None` if the packets fit no model.
     pub velodyne: Option<Sensor>,
 }
 
@@ -112,27 +111,27 @@ impl Summary {
     pub(crate) fn new(scanner: &Scanner) -> Self {
         Self {
             topics: Vec::new(),
-            decoder: Decoder { readings: Vec::new(), types: Arc::clone(&scanner.types) },
+            decoder: Decoder { record_types: Vec::new(), types: Arc::clone(&scanner.types) },
             plain: [None; 6],
             others: None,
             images: HashMap::new(),
             lasers: HashMap::new(),
             raws: HashMap::new(),
             names: UniqueNames::default(),
-            check: Check::new(&scanner.start),
+            check: IndexCheck::new(&scanner.start),
             counts: Counts::default(),
             span: None,
             times: Vec::new(),
             data: None,
             fixes: Vec::new(),
-            poses: Samples::default(),
+            poses: PoseSamples::default(),
             packets: Vec::new(),
             messages_end: scanner.start.first,
         }
     }
 
-    /// Adds a valid message; returns its topic and its number within it, or `None` if its payload
-    /// cannot be read.
+    /// Adds a valid message. Returns the index of its topic and its number within the topic; `None`
+    /// if its data is too short for its content.
     pub(crate) fn message(
         &mut self,
         scanner: &mut Scanner,
@@ -189,7 +188,7 @@ impl Summary {
             Payload::Velodyne(VelodyneRawData { packets }) => {
                 self.counts.packets += packets.len() as u64;
                 let free = model::SAMPLES.saturating_sub(self.packets.len());
-                self.packets.extend(packets.iter().take(free).map(Sample::of));
+                self.packets.extend(packets.iter().take(free).map(PacketTraits::of));
             }
             Payload::Image(image) => {
                 if let Some((rule, why)) = images::remark(image) {
@@ -228,7 +227,8 @@ impl Summary {
         series
     }
 
-    /// Returns whether another topic fits, in addition to the shared ones; reports if not.
+    /// Returns whether there is room for another topic, in addition to the shared ones. If there is
+    /// not, reports this.
     fn has_free_topic(&self, scanner: &mut Scanner, message: &Message<'_>) -> bool {
         let shared = self.plain.len() + 1;
         let free = self.topics.len() + shared < MAX_TOPICS;
@@ -250,7 +250,7 @@ impl Summary {
             if let Some(others) = self.others {
                 return others;
             }
-            let others = self.add(OTHERS, None, OTHERS);
+            let others = self.add(SHARED_TOPIC, None, SHARED_TOPIC);
             self.others = Some(others);
             return others;
         }
@@ -258,44 +258,45 @@ impl Summary {
             Some(declared) => declared.name().to_owned(),
             None => raw_topic(key.0, key.1),
         };
-        let reading = self.decoder.types.find(key.0, key.1).cloned();
-        let series = self.add(&name, reading, &name);
+        let record_type = self.decoder.types.find(key.0, key.1).cloned();
+        let series = self.add(&name, record_type, &name);
         self.raws.insert(key, series);
         series
     }
 
     fn add_kind(&mut self, name: &str, kind: Kind) -> u32 {
-        let reading = self.decoder.types.find(kind.type_id(), kind.version()).cloned();
-        self.add(name, reading, kind.name())
+        let record_type = self.decoder.types.find(kind.type_id(), kind.version()).cloned();
+        self.add(name, record_type, kind.name())
     }
 
-    /// Adds a topic. Names that two topics would share get a number: `name#2`.
-    fn add(&mut self, name: &str, reading: Reading, type_name: &str) -> u32 {
+    /// Adds a topic. A name that is already in use gets a number, for example `name#2`.
+    fn add(&mut self, name: &str, record_type: RecordType, type_name: &str) -> u32 {
         let name = self.names.give(name);
         let series = u32::try_from(self.topics.len()).unwrap_or(u32::MAX);
-        let schema = match &reading {
+        let schema = match &record_type {
             Some(declared) => Arc::clone(declared.layout().schema()),
             None => Arc::new(raw_schema(type_name)),
         };
-        self.decoder.readings.push(reading);
+        self.decoder.record_types.push(record_type);
         self.times.push(Spread::default());
         self.topics.push(Topic::new(TopicId(series), name, type_name.to_owned(), Some(schema)));
         series
     }
 
-    /// Returns the state of the file's own index.
+    /// Returns the result of checking the index of the file.
     pub(crate) fn index_state(&self, scanner: &Scanner) -> IndexState {
         self.check.finish(&scanner.start.entries, self.messages_end)
     }
 
-    /// Infers and reports what is only known at the end of the log.
+    /// Ends the summary: checks the index, infers the meaning of numbers, and reports the problems
+    /// that are only known at the end of the log.
     pub(crate) fn finish(&mut self, scanner: &mut Scanner) -> (IndexState, Meaning) {
         let times: Vec<_> = self.times.iter().map(Spread::intervals).collect();
-        // Parts that were read may be far from each other.
+        // The times of fetched parts do not show the range of the whole log.
         let is_whole = scanner.diagnostics.unread() == 0;
         self.data = if is_whole { DataSpan::of(&times, None, Clock::LogStart) } else { None };
         if !is_whole {
-            // A topic may have earlier and later messages than those that were read.
+            // The first and last message of a topic may be in parts that were not fetched.
             self.topics.iter_mut().for_each(|topic| (topic.first, topic.last) = (None, None));
         }
         if let Some(data) = &self.data {

@@ -1,5 +1,5 @@
-//! The reader of pipes: one pass over `Read`, bounded memory, the same records as the random-access
-//! reader.
+//! The stream reader: one pass over `Read` in bounded memory, with the same records as the
+//! random-access reader.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use rovelog_core::{
 
 use crate::declared::Types;
 use crate::error::VelError;
-use crate::locate::NoStart;
-use crate::scan::{Rules, Scanner, Step, view};
+use crate::locate::StartError;
+use crate::scan::{ScanOptions, Scanner, Step, view};
 use crate::state::Summary;
 
-/// A VEL log from a pipe.
+/// A VEL log from a stream.
 ///
-/// The buffer holds one chunk, or one message and what the scanner looks at after it. It does not
-/// grow with the log. If the index does not name the first message, up to 40 MiB of the start are
-/// buffered.
+/// The buffer holds one chunk, or one message and the bytes after it that the scanner needs. It
+/// does not grow with the log. If the first message is not where the index says, up to 40 MiB at
+/// the start are buffered.
 pub struct VelStream<R> {
     stream: Stream<R, Scanner>,
     summary: Summary,
@@ -34,12 +34,24 @@ impl<R: Read> VelStream<R> {
     /// Returns an error if the input cannot be read, is not a VEL log or ends inside its header, or
     /// if `options.declarations` is invalid.
     pub fn new(input: R, options: &ReadOptions) -> Result<Self, VelError> {
+        Self::start(input, options, false)
+    }
+
+    /// Reads the start of a log regardless of its first bytes.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), if no message is found.
+    pub fn salvage(input: R, options: &ReadOptions) -> Result<Self, VelError> {
+        Self::start(input, options, true)
+    }
+
+    fn start(input: R, options: &ReadOptions, salvage: bool) -> Result<Self, VelError> {
         let types = Arc::new(Types::parse(&options.declarations)?);
-        let rules = Rules { options: options.clone(), types, salvage: false };
+        let rules = ScanOptions { options: options.clone(), types, salvage };
         let (source, scanner) = Source::start(input, |window| match Scanner::start(window, &rules) {
             Ok(scanner) => Ok(Ok(scanner)),
-            Err(NoStart::Refused(error)) => Ok(Err(error)),
-            Err(NoStart::Need(need)) => Err(need),
+            Err(StartError::Refused(error)) => Ok(Err(error)),
+            Err(StartError::Need(need)) => Err(need),
         })?;
         let summary = Summary::new(&scanner);
         Ok(Self { stream: Stream { source, scan: scanner }, summary, finished: false })

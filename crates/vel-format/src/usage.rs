@@ -1,4 +1,4 @@
-//! Size of a log by content: header, index, messages by topic.
+//! Size of a log by content: header, index, and messages by topic.
 
 use rovelog_core::LogReader as _;
 use rovelog_core::usage::{Usage, UsageTally};
@@ -22,7 +22,7 @@ pub(crate) fn usage(log: &VelReader) -> Vec<Usage> {
             PartKind::Invalid => "message marked as invalid",
             PartKind::Joined => "header of a joined log",
             PartKind::Terminator => "end mark",
-            PartKind::Behind => "message after the end mark",
+            PartKind::AfterEnd => "message after the end mark",
             PartKind::Tail => "bytes after the end mark",
             PartKind::Lost => continue,
         };

@@ -1,4 +1,4 @@
-//! Validation of messages under a size rule, inference of the size rule, and resynchronisation
+//! Validation of messages under a size rule, inference of the size rule, and resynchronization
 //! after damage. Sections 3 and 4 of docs/formats/vel.md.
 
 use std::collections::HashSet;
@@ -11,32 +11,32 @@ use crate::declared::Types;
 use crate::message::SizeRule;
 use crate::wire::{HEADER_LEN, MARKER_ASCII, MARKER_INVALID, MARKER_PRINTED, MessageHeader, TERMINATOR};
 
-/// Where the marker of a message is, from its start.
+/// Offset of the marker within a message.
 const MARKER_AT: u64 = offset_of!(MessageHeader, marker) as u64;
 
-/// Maximum size of the data of a message: 1 GiB.
+/// Maximum length of the data of a message: 1 GiB.
 pub(crate) const MAX_DATA: u64 = 1 << 30;
 
-/// Number of messages from which the size rule is inferred.
+/// Maximum number of messages from which the size rule is inferred.
 pub(crate) const CHAIN: u32 = 64;
 
-/// Content at an offset.
+/// Result of looking for a message at an offset.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Look<'a> {
-    /// A plausible header and the whole message.
+pub(crate) enum MessageAt<'a> {
+    /// A complete message with a plausible header. `end` is the offset of its end.
     Whole { end: u64, header: &'a MessageHeader, data: &'a [u8] },
-    /// A plausible header; the file ends before the message does.
+    /// A plausible header of a message that exceeds the end of the file.
     Cut,
-    /// Fewer bytes than a header.
-    Tail,
-    /// Nothing plausible.
-    No,
+    /// Fewer bytes than a header has.
+    Remainder,
+    /// No plausible header.
+    Invalid,
 }
 
-/// Types that are neither described nor declared, but occurred.
+/// Type ids and versions that occurred in valid messages but are neither specified nor declared.
 pub(crate) type Seen = HashSet<(u32, i32)>;
 
-/// Validates bytes under one size rule.
+/// Checks bytes of a window under one size rule.
 #[derive(Clone, Copy)]
 pub(crate) struct Validator<'w> {
     pub(crate) window: Window<'w>,
@@ -47,18 +47,18 @@ pub(crate) struct Validator<'w> {
 
 impl<'w> Validator<'w> {
     #[inline]
-    pub(crate) fn look(&self, at: u64) -> Result<Look<'w>, NeedMore> {
-        let Some(header) = self.window.view::<MessageHeader>(at)? else { return Ok(Look::Tail) };
+    pub(crate) fn message_at(&self, at: u64) -> Result<MessageAt<'w>, NeedMore> {
+        let Some(header) = self.window.view::<MessageHeader>(at)? else { return Ok(MessageAt::Remainder) };
         if !matches!(header.marker, MARKER_ASCII | MARKER_PRINTED | MARKER_INVALID) {
-            return Ok(Look::No);
+            return Ok(MessageAt::Invalid);
         }
         let Some(len) = self.rule.data_len(header).filter(|len| *len <= MAX_DATA) else {
-            return Ok(Look::No);
+            return Ok(MessageAt::Invalid);
         };
         let (from, end) = (at + HEADER_LEN, at + HEADER_LEN + len);
         Ok(match self.window.slice(from, end)? {
-            Some(data) => Look::Whole { end, header, data },
-            None => Look::Cut,
+            Some(data) => MessageAt::Whole { end, header, data },
+            None => MessageAt::Cut,
         })
     }
 
@@ -66,14 +66,14 @@ impl<'w> Validator<'w> {
         self.types.fit(header.type_id.get(), header.version.get(), data)
     }
 
-    /// Returns whether the message is valid regardless of the bytes after it: its size equals that
-    /// of its content.
-    pub(crate) fn is_sure(&self, header: &MessageHeader, data: &[u8]) -> bool {
+    /// Returns whether the message is valid regardless of the bytes after it, because its size is
+    /// exactly that of its content.
+    pub(crate) fn fits_exactly(&self, header: &MessageHeader, data: &[u8]) -> bool {
         self.fit(header, data) == Some(Fit::Exact) && header.marker != MARKER_INVALID
     }
 
-    /// Returns whether the type is described, declared, or occurred before.
-    fn is_familiar(&self, header: &MessageHeader) -> bool {
+    /// Returns whether the type is specified, declared, or occurred before.
+    fn is_known_type(&self, header: &MessageHeader) -> bool {
         let (id, version) = (header.type_id.get(), header.version.get());
         self.types.find(id, version).is_some() || self.seen.contains(&(id, version))
     }
@@ -82,10 +82,13 @@ impl<'w> Validator<'w> {
         Ok(self.window.u32(at)? == Some(TERMINATOR))
     }
 
-    /// Returns whether a message can end at `end`: at the end of the file, before a terminator,
-    /// before a plausible header, or before fewer bytes than a header. With `familiar`, that header
-    /// must have a familiar type; the type of the message itself, in `own`, counts as such.
-    pub(crate) fn follows(&self, end: u64, own: &MessageHeader, familiar: bool) -> Result<bool, NeedMore> {
+    /// Returns whether a message can end at `end`, which is so in these cases:
+    ///
+    /// - The file ends there, or within fewer bytes than a header has.
+    /// - An end mark follows.
+    /// - A message with a plausible header follows. With `known_only`, its type must be known. The
+    ///   type of the message itself, in `own`, counts as known.
+    pub(crate) fn may_end(&self, end: u64, own: &MessageHeader, known_only: bool) -> Result<bool, NeedMore> {
         if !self.window.has(end)? {
             return Ok(true);
         }
@@ -97,39 +100,48 @@ impl<'w> Validator<'w> {
             return Ok(false);
         }
         let sized = self.rule.data_len(header).is_some_and(|len| len <= MAX_DATA);
-        // A message of a familiar type can be cut by the end of the file.
+        // The next message may be cut by the end of the file if its type is known.
         let same = (header.type_id, header.version) == (own.type_id, own.version);
         Ok(sized
             && (same
-                || self.is_familiar(header)
-                || (!familiar && matches!(self.look(end)?, Look::Whole { .. }))))
+                || self.is_known_type(header)
+                || (!known_only && matches!(self.message_at(end)?, MessageAt::Whole { .. }))))
     }
 
-    /// Returns whether a valid message starts at `at` and is followed by another or by the end.
-    pub(crate) fn starts(&self, at: u64) -> Result<bool, NeedMore> {
-        let Look::Whole { end, header, data } = self.look(at)? else { return Ok(false) };
-        Ok(self.fit(header, data) == Some(Fit::Exact) || self.follows(end, header, false)?)
+    /// Returns whether a valid message starts at `at`.
+    pub(crate) fn starts_at(&self, at: u64) -> Result<bool, NeedMore> {
+        let MessageAt::Whole { end, header, data } = self.message_at(at)? else { return Ok(false) };
+        Ok(self.fit(header, data) == Some(Fit::Exact) || self.may_end(end, header, false)?)
     }
 
-    /// Returns whether valid messages start again at `at`, after damage. This is stricter because a
-    /// payload can contain anything.
-    fn resumes(&self, at: u64) -> Result<bool, NeedMore> {
+    /// Returns whether valid messages start again at `at` after damage. This check is stricter than
+    /// [`starts_at`](Self::starts_at), because `at` may be inside a payload, which can contain any
+    /// bytes.
+    fn resumes_at(&self, at: u64) -> Result<bool, NeedMore> {
         let Some(header) = self.window.view::<MessageHeader>(at)? else { return Ok(false) };
-        if !self.is_familiar(header) {
+        if !self.is_known_type(header) {
             return Ok(false);
         }
-        let Look::Whole { end, header, data } = self.look(at)? else { return Ok(false) };
+        let MessageAt::Whole { end, header, data } = self.message_at(at)? else { return Ok(false) };
         let plausible = match self.fit(header, data) {
             Some(Fit::Exact) => true,
             None => header.timestamp.get().is_finite(),
             Some(_) => false,
         };
-        Ok(plausible && self.follows(end, header, true)?)
+        Ok(plausible && self.may_end(end, header, true)?)
     }
 
-    /// Finds the next offset from `*next` on, before `limit`, where valid messages start. Advances
-    /// `*next`.
-    pub(crate) fn scan(&self, next: &mut u64, limit: u64) -> Result<Option<u64>, NeedMore> {
+    // Example: messages of 49 bytes start at 12, 61 and 110. The first 20 bytes of the one at 61
+    // are overwritten. The search starts at 62 and tries each byte that can be a marker:
+    //
+    //     offset 79     byte 83, in the payload, looks like a marker, but the type is unknown: rejected
+    //     offset 110    a known type, its size fits its content, and a message follows: found
+    //
+    // The bytes from 61 to 110 are one lost range.
+
+    /// Finds the next offset at which valid messages start, from `*next` up to `limit`. Advances
+    /// `*next`, so that the search can continue there if more bytes are needed.
+    pub(crate) fn find_next(&self, next: &mut u64, limit: u64) -> Result<Option<u64>, NeedMore> {
         loop {
             let from = *next + MARKER_AT;
             if *next >= limit || !self.window.has(from)? {
@@ -142,7 +154,7 @@ impl<'w> Validator<'w> {
             };
             let at = from + found as u64 - MARKER_AT;
             *next = at;
-            if at < limit && self.resumes(at)? {
+            if at < limit && self.resumes_at(at)? {
                 return Ok(Some(at));
             }
             *next = at + 1;
@@ -154,11 +166,12 @@ impl<'w> Validator<'w> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Evidence {
     pub(crate) rule: SizeRule,
-    /// Scanned messages whose size equals that of their content.
+    /// Number of scanned messages whose size is exactly that of their content.
     pub(crate) exact: u32,
     /// True if the scan reached the end of the file.
     pub(crate) ends: bool,
-    /// True if it reached a terminator. The data of a message can look like one.
+    /// True if the scan reached an end mark. This shows less than the end of the file, because data
+    /// can look like an end mark.
     pub(crate) marked: bool,
     pub(crate) scanned: u32,
 }
@@ -177,7 +190,16 @@ impl Candidate {
     }
 }
 
-/// Infers the size rule from the first message on: section 3.
+// Example: two OBD messages have 28 bytes of data each, and a size of 45. The first is at offset
+// 12.
+//
+//     exclusive    45 = 17 + 28: the size fits the content, and the next message is at 61
+//     inclusive    45 = 21 + 24: too short for the content, and there is no header at 57
+//     data only    45 = 0 + 45: too long for the content, and there is no header at 78
+//
+// Exclusive has two exact messages and reaches the end of the file; the others have none.
+
+/// Infers the size rule from the messages that start at `first`, see section 3.
 pub(crate) fn size_rule(
     window: Window<'_>,
     first: u64,
@@ -192,7 +214,7 @@ pub(crate) fn size_rule(
     for _ in 0..CHAIN {
         for candidate in all.iter_mut().filter(|candidate| candidate.alive) {
             let validator = Validator { window, rule: candidate.evidence.rule, types, seen };
-            let Look::Whole { end, header, data } = validator.look(candidate.at)? else {
+            let MessageAt::Whole { end, header, data } = validator.message_at(candidate.at)? else {
                 candidate.alive = false;
                 candidate.evidence.ends = !window.has(candidate.at)?;
                 candidate.evidence.marked = validator.is_terminator(candidate.at)?;
@@ -202,7 +224,7 @@ pub(crate) fn size_rule(
             candidate.evidence.scanned += 1;
             candidate.at = end;
         }
-        // Stopped candidates can no longer score.
+        // Candidates that have stopped do not improve, so the scan ends once the last one leads.
         let mut alive = all.iter().filter(|candidate| candidate.alive);
         let (last, others) = (alive.next(), alive.next());
         match (last, others) {
@@ -216,7 +238,8 @@ pub(crate) fn size_rule(
             _ => {}
         }
     }
-    // The first of equal ones: exclusive.
+    // If candidates are equal, `max_by_key` returns the last one, which is the most likely rule
+    // here.
     let best = all.iter().rev().max_by_key(|candidate| candidate.score());
     Ok(best.expect("three candidates").evidence)
 }

@@ -1,214 +1,322 @@
 //! The bytes of a VEL log, declared in the order of the specification "VEL log file format", with
-//! its sections. Everything is little endian and packed.
+//! its section numbers. Everything is little endian and packed.
 //!
-//! Each structure is declared once. One of fixed size is read by binrw or viewed in place; one of
-//! variable size is read by binrw from its bytes and borrows from them. All of them can be written.
+//! Each structure is declared once, for reading and writing. Structures of fixed size can be viewed
+//! in place. Structures of variable size are read by binrw and borrow from the bytes.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read, Seek, Write};
 
 use binrw::{BinRead, BinResult, BinWrite, Endian};
-use rovelog_core::layout::{self, Declared, DeclaredField, Element, Encoding, Len};
+use rovelog_core::declared_fields;
+use rovelog_core::layout::{Declared, DeclaredField, Element, Len, TextDecoder};
 use rovelog_core::wire::{F32Le, F64Le, I16Le, I32Le, I64Le, U16Le, U32Le, counted};
 use rovelog_core::{FormatInfo, Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The format's constants.
+/// Name, file extensions and signatures of the format.
 pub(crate) const INFO: FormatInfo = FormatInfo {
     id: "vel",
     name: "VEL",
     about: "multi-sensor log of the University of Koblenz",
     extensions: &["vel"],
     signatures: &[Signature(&MAGIC)],
+    recognizes: None,
     files: None,
 };
 
 /// The first bytes of every log (section 3.2).
 pub const MAGIC: [u8; 4] = *b"\xa4VEL";
 
-/// A size that ends the log (section 4.1).
+/// The end mark: a message size that ends the log (section 4.1).
 pub const TERMINATOR: u32 = 0xFFFF_FFFF;
 
-/// Bytes of the [`TERMINATOR`].
+/// Length of the [`TERMINATOR`] in bytes.
 pub(crate) const TERMINATOR_LEN: u64 = size_of_val(&TERMINATOR) as u64;
 
-/// The byte that marks a message as valid: hexadecimal 49, as printed in the specification.
+/// The marker of a valid message, if the "49" in the specification is read as a hexadecimal number.
 pub const MARKER_PRINTED: u8 = 0x49;
-/// The same mark as the character `1`, which the text of the specification names.
+/// The marker of a valid message, if the "1" in the specification is read as a character.
 pub const MARKER_ASCII: u8 = 0x31;
-/// The character `0`: a message that its writer marked as invalid.
+/// The marker of an invalid message: the character `0`.
 pub const MARKER_INVALID: u8 = 0x30;
 
-rovelog_core::fixed! {
-    /// The header of the file (section 3.2).
-    pub struct FileHeader[8] {
-        /// [`MAGIC`].
-        pub magic: [u8; 4],
-        /// 1.
-        pub major: U16Le,
-        /// 1.
-        pub minor: U16Le,
-    }
-
-    /// The header of a message (section 3.4).
-    pub struct MessageHeader[21] {
-        /// Size of the message; what it includes is inferred per file:
-        /// [`SizeRule`](crate::SizeRule).
-        pub size: U32Le,
-        /// [`MARKER_PRINTED`] or [`MARKER_ASCII`]; [`MARKER_INVALID`] for an invalid message.
-        pub marker: u8,
-        /// Type of the message: a hash of its name.
-        pub type_id: U32Le,
-        /// The version of the type, 100 for 1.00.
-        pub version: I32Le,
-        /// Milliseconds since the recording program started.
-        pub timestamp: F64Le,
-    }
-
-    /// `OBDDataM`, version 100 (section 3.4.1).
-    pub struct ObdData[28] {
-        /// km/h.
-        pub speed: I32Le as "km/h",
-        /// Revolutions of the engine per minute.
-        pub rpm: I32Le as "1/min",
-        /// "unused".
-        pub unused0: F32Le,
-        /// "unused".
-        pub unused1: I32Le,
-        /// "unused".
-        pub unused2: I32Le,
-        /// Position of the throttle in percent, as the OBD interface reports it.
-        pub throttle: F32Le as "%",
-        /// "unused".
-        pub unused3: I32Le,
-    }
-
-    /// `GPSDataM`, version 100 (section 3.4.2).
-    pub struct GpsData[80] {
-        /// UTC.
-        pub hour: I32Le,
-        /// UTC.
-        pub minute: I32Le,
-        /// UTC.
-        pub second: I32Le,
-        /// "0 or 1".
-        pub warning: I32Le,
-        /// Degrees, unless inferred otherwise.
-        pub latitude: F64Le,
-        /// Degrees, unless inferred otherwise.
-        pub longitude: F64Le,
-        /// km/h.
-        pub speed: F32Le as "km/h",
-        /// Degrees clockwise from true north.
-        pub course: F32Le as "deg",
-        /// Day of the month, UTC.
-        pub day: I32Le,
-        /// 1 to 12.
-        pub month: I32Le,
-        /// Four digits, or two.
-        pub year: I32Le,
-        /// "0=invalid, 1=gps, 2=dgps, 6=estimated".
-        pub quality: I32Le,
-        /// Number of satellites.
-        pub satellites: I32Le,
-        /// Horizontal dilution of precision.
-        pub hdop: F32Le,
-        /// Metres above mean sea level.
-        pub height: F32Le as "m",
-        /// Height of the geoid above the ellipsoid, in metres.
-        pub geoid_height: F32Le as "m",
-        /// Vertical dilution of precision.
-        pub vdop: F32Le,
-        /// Position dilution of precision.
-        pub pdop: F32Le,
-    }
-
-    /// `RobotPoseM`, version 100 (section 3.4.4).
-    pub struct RobotPose[28] {
-        /// Components in an order that is inferred from the file.
-        pub quaternion: [F32Le; 4],
-        /// m/s2, unless inferred otherwise.
-        pub acceleration: [F32Le; 3],
-    }
-
-    /// One return of a laser: Velodyne manuals, "Data Packet".
-    pub struct LaserReturn[3] {
-        /// In units of the model, 2 or 4 mm; 0 without a return.
-        pub distance: U16Le,
-        /// 0 to 255.
-        pub intensity: u8,
-    }
-
-    /// One data block of a Velodyne packet.
-    pub struct VelodyneBlock[100] {
-        /// Bank of lasers: `EEFF`, `DDFF`, `CCFF`, `BBFF`.
-        pub flag: U16Le,
-        /// Hundredths of a degree, clockwise from above.
-        pub azimuth: U16Le,
-        /// The returns in firing order.
-        pub returns: [LaserReturn; 32],
-    }
-
-    /// A packet "exactly as received from the Velodyne scanner" (section 3.4.5).
-    pub struct VelodynePacket[1206] {
-        /// The data blocks.
-        pub blocks: [VelodyneBlock; 12],
-        /// Microseconds since the top of the hour.
-        pub stamp: U32Le,
-        /// Return mode, or the type of a status byte (HDL-64E).
-        pub return_mode: u8,
-        /// Product id, or the value of a status byte (HDL-64E).
-        pub product: u8,
-    }
-
-    /// One laser in the [`CalibrationTable`].
-    pub struct LaserStatus[28] {
-        /// Number of the laser.
-        pub id: u8,
-        /// Hundredths of a degree.
-        pub vertical: I16Le,
-        /// Hundredths of a degree.
-        pub rotation: I16Le,
-        /// Millimetres to add to a far distance.
-        pub distance: I16Le,
-        /// Millimetres to add to a near distance, across.
-        pub distance_x: I16Le,
-        /// Millimetres to add to a near distance, along.
-        pub distance_y: I16Le,
-        /// Millimetres.
-        pub vertical_offset: I16Le,
-        /// Millimetres.
-        pub horizontal_offset: I16Le,
-        /// Millimetres.
-        pub focal_distance: I16Le,
-        /// Tenths.
-        pub focal_slope: I16Le,
-        /// 0 to 255.
-        pub min_intensity: u8,
-        /// 0 to 255.
-        pub max_intensity: u8,
-        /// Not used here.
-        pub rest: [u8; 7],
-    }
-
-    /// The calibration in the status bytes of an HDL-64E, one byte per packet: manual of the S2 and
-    /// S3.
-    pub struct CalibrationTable[1820] {
-        /// `UNIT#` and two more bytes.
-        pub start: [u8; 7],
-        /// Lasers by number.
-        pub lasers: [LaserStatus; 64],
-        /// Not used here.
-        pub rest: [u8; 19],
-        /// CRC-16 of the lasers in an S3.
-        pub sum: U16Le,
-    }
+/// The header of the file (section 3.2).
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct FileHeader {
+    /// Always [`MAGIC`].
+    pub magic: [u8; 4],
+    /// Major version of the format, 1.
+    pub major: U16Le,
+    /// Minor version of the format, 1.
+    pub minor: U16Le,
 }
 
-/// Bytes of a message's header.
+const _: () = assert!(size_of::<FileHeader>() == 8);
+
+/// The header of a message (section 3.4).
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct MessageHeader {
+    /// Size of the message. What it includes is inferred for each file, see
+    /// [`SizeRule`](crate::SizeRule).
+    pub size: U32Le,
+    /// [`MARKER_PRINTED`] or [`MARKER_ASCII`] for a valid message, [`MARKER_INVALID`] for an
+    /// invalid one.
+    pub marker: u8,
+    /// Type id of the message, which is a hash of the type name.
+    pub type_id: U32Le,
+    /// Version of the type: 100 means 1.00.
+    pub version: I32Le,
+    /// Milliseconds since the recording program started.
+    pub timestamp: F64Le,
+}
+
+const _: () = assert!(size_of::<MessageHeader>() == 21);
+
+/// `OBDDataM`, version 100 (section 3.4.1).
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct ObdData {
+    /// Speed in km/h.
+    pub speed: I32Le,
+    /// Engine speed in revolutions per minute.
+    pub rpm: I32Le,
+    /// "unused".
+    pub unused0: F32Le,
+    /// "unused".
+    pub unused1: I32Le,
+    /// "unused".
+    pub unused2: I32Le,
+    /// Position of the throttle in percent, as the OBD interface reports it.
+    pub throttle: F32Le,
+    /// "unused".
+    pub unused3: I32Le,
+}
+
+const _: () = assert!(size_of::<ObdData>() == 28);
+
+impl ObdData {
+    pub(crate) const FIELDS: &'static [DeclaredField] = declared_fields!(ObdData {
+        speed: "km/h",
+        rpm: "1/min",
+        unused0,
+        unused1,
+        unused2,
+        throttle: "%",
+        unused3,
+    });
+}
+
+/// `GPSDataM`, version 100 (section 3.4.2).
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct GpsData {
+    /// Hour in UTC.
+    pub hour: I32Le,
+    /// Minute in UTC.
+    pub minute: I32Le,
+    /// Second in UTC.
+    pub second: I32Le,
+    /// Warning flag, "0 or 1".
+    pub warning: I32Le,
+    /// Latitude in degrees, unless another unit is inferred from the file.
+    pub latitude: F64Le,
+    /// Longitude in degrees, unless another unit is inferred from the file.
+    pub longitude: F64Le,
+    /// Speed in km/h.
+    pub speed: F32Le,
+    /// Course in degrees clockwise from true north.
+    pub course: F32Le,
+    /// Day of the month in UTC.
+    pub day: I32Le,
+    /// Month in UTC, 1 to 12.
+    pub month: I32Le,
+    /// Year in UTC, with four digits or two.
+    pub year: I32Le,
+    /// Quality of the fix: "0=invalid, 1=gps, 2=dgps, 6=estimated".
+    pub quality: I32Le,
+    /// Number of satellites.
+    pub satellites: I32Le,
+    /// Horizontal dilution of precision.
+    pub hdop: F32Le,
+    /// Height above mean sea level in meters.
+    pub height: F32Le,
+    /// Height of the geoid above the ellipsoid in meters.
+    pub geoid_height: F32Le,
+    /// Vertical dilution of precision.
+    pub vdop: F32Le,
+    /// Position dilution of precision.
+    pub pdop: F32Le,
+}
+
+const _: () = assert!(size_of::<GpsData>() == 80);
+
+impl GpsData {
+    pub(crate) const FIELDS: &'static [DeclaredField] = declared_fields!(GpsData {
+        hour,
+        minute,
+        second,
+        warning,
+        latitude,
+        longitude,
+        speed: "km/h",
+        course: "deg",
+        day,
+        month,
+        year,
+        quality,
+        satellites,
+        hdop,
+        height: "m",
+        geoid_height: "m",
+        vdop,
+        pdop,
+    });
+}
+
+/// `RobotPoseM`, version 100 (section 3.4.4).
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct RobotPose {
+    /// The quaternion. The order of its components is inferred from the file.
+    pub quaternion: [F32Le; 4],
+    /// Acceleration in m/s2, unless another unit is inferred from the file.
+    pub acceleration: [F32Le; 3],
+}
+
+const _: () = assert!(size_of::<RobotPose>() == 28);
+
+impl RobotPose {
+    pub(crate) const FIELDS: &'static [DeclaredField] =
+        declared_fields!(RobotPose { quaternion, acceleration });
+}
+
+/// A return of a laser, see "Data Packet" in the Velodyne manuals.
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct LaserReturn {
+    /// Distance in units of the model, which are 2 or 4 mm. 0 means no return.
+    pub distance: U16Le,
+    /// Intensity of the return, 0 to 255.
+    pub intensity: u8,
+}
+
+const _: () = assert!(size_of::<LaserReturn>() == 3);
+
+/// One data block of a Velodyne packet.
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct VelodyneBlock {
+    /// Bank of lasers: `EEFF`, `DDFF`, `CCFF` or `BBFF`.
+    pub flag: U16Le,
+    /// Azimuth in hundredths of a degree, clockwise as seen from above.
+    pub azimuth: U16Le,
+    /// The returns in firing order.
+    pub returns: [LaserReturn; 32],
+}
+
+const _: () = assert!(size_of::<VelodyneBlock>() == 100);
+
+/// A packet "exactly as received from the Velodyne scanner" (section 3.4.5).
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct VelodynePacket {
+    /// The data blocks.
+    pub blocks: [VelodyneBlock; 12],
+    /// Timestamp in microseconds since the start of the hour.
+    pub stamp: U32Le,
+    /// Return mode, or the type of a status byte (HDL-64E).
+    pub return_mode: u8,
+    /// Product id, or the value of a status byte (HDL-64E).
+    pub product: u8,
+}
+
+const _: () = assert!(size_of::<VelodynePacket>() == 1206);
+
+/// In records, a packet is a field of bytes. Its points depend on the calibration of the scanner.
+impl Declared for VelodynePacket {
+    const ELEMENT: Element = Element::Packed(1206);
+    const LEN: Len = Len::One;
+}
+
+/// One laser in the [`CalibrationTable`].
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct LaserStatus {
+    /// Number of the laser.
+    pub id: u8,
+    /// Vertical angle in hundredths of a degree.
+    pub vertical: I16Le,
+    /// Angle to subtract from the azimuth, in hundredths of a degree.
+    pub rotation: I16Le,
+    /// Correction in millimeters that is added to far distances.
+    pub distance: I16Le,
+    /// Correction in millimeters that is added to near distances, sideways.
+    pub distance_x: I16Le,
+    /// Correction in millimeters that is added to near distances, straight ahead.
+    pub distance_y: I16Le,
+    /// Offset upwards in millimeters.
+    pub vertical_offset: I16Le,
+    /// Offset sideways in millimeters.
+    pub horizontal_offset: I16Le,
+    /// Distance of the focus in millimeters.
+    pub focal_distance: I16Le,
+    /// Dependence of the intensity on the distance from the focus, in tenths.
+    pub focal_slope: I16Le,
+    /// Minimum intensity.
+    pub min_intensity: u8,
+    /// Maximum intensity.
+    pub max_intensity: u8,
+    /// Not used here.
+    pub rest: [u8; 7],
+}
+
+const _: () = assert!(size_of::<LaserStatus>() == 28);
+
+/// The calibration in the status bytes of an HDL-64E, which sends one byte per packet. From the
+/// manual of the S2 and S3.
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct CalibrationTable {
+    /// The text `UNIT#` and two more bytes.
+    pub start: [u8; 7],
+    /// The lasers in the order of their numbers.
+    pub lasers: [LaserStatus; 64],
+    /// Not used here.
+    pub rest: [u8; 19],
+    /// CRC-16 of the lasers. Only an S3 has it.
+    pub sum: U16Le,
+}
+
+const _: () = assert!(size_of::<CalibrationTable>() == 1820);
+
+/// Length of a message header in bytes.
 pub(crate) const HEADER_LEN: u64 = size_of::<MessageHeader>() as u64;
 
-/// Elements after their 32-bit count. They are borrowed: nothing is copied or allocated.
+/// An array that is stored after its 32-bit element count. Borrowed, so nothing is copied or
+/// allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted<'a, T>(pub &'a [T]);
 
@@ -243,12 +351,12 @@ impl<T: IntoBytes + Immutable> BinWrite for Counted<'_, T> {
     }
 }
 
-/// A boolean (section 2): four bytes, true unless 0.
+/// A boolean of four bytes (section 2). Every value but 0 is true.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VelBool(pub U32Le);
 
 impl VelBool {
-    /// Makes a boolean.
+    /// Creates a boolean.
     pub const fn new(value: bool) -> Self {
         Self(U32Le::new(value as u32))
     }
@@ -259,15 +367,15 @@ impl VelBool {
     }
 }
 
-/// A string (section 2): its characters, without NUL at the end.
+/// A string (section 2). It has no NUL at the end.
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[br(import(all: &'a [u8]))]
 pub struct VelString<'a>(#[br(args(all))] pub Counted<'a, u8>);
 
 impl<'a> VelString<'a> {
-    /// Returns the text: UTF-8, or else Latin-1.
+    /// Returns the text. Bytes that are not valid UTF-8 are decoded as Latin-1.
     pub fn text(&self) -> Cow<'a, str> {
-        layout::text(self.0.0, Encoding::Latin1)
+        TextDecoder::LATIN1.decode(self.0.0)
     }
 }
 
@@ -279,20 +387,20 @@ impl std::ops::Deref for VelString<'_> {
     }
 }
 
-/// The file's index (section 3.3).
+/// The index of the file (section 3.3).
 #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
 #[brw(little)]
 #[br(import(all: &'a [u8]))]
 pub struct FileIndex<'a> {
-    /// Offset in the file of the start of each second.
+    /// For each second, the offset in the file at which it starts.
     #[br(args(all))]
     pub positions: Counted<'a, I64Le>,
 }
 
-/// Offset of the first index entry: behind the header of the file and the number of entries.
+/// Offset of the first index entry, which follows the file header and the number of entries.
 pub(crate) const INDEX_AT: u64 = (size_of::<FileHeader>() + size_of::<U32Le>()) as u64;
 
-/// Returns the bytes of as many index entries.
+/// Returns the size in bytes of this number of index entries.
 pub(crate) const fn entries_len(entries: u64) -> u64 {
     entries * size_of::<I64Le>() as u64
 }
@@ -308,66 +416,52 @@ impl Declared for VelBool {
 }
 
 impl Declared for VelString<'_> {
-    const ELEMENT: Element = Element::Text(Encoding::Latin1);
+    const ELEMENT: Element = Element::Text(TextDecoder::LATIN1);
     const LEN: Len = Len::One;
 }
 
-/// Declares messages of variable size: fields of fixed size, and after `..` those that borrow from
-/// the message.
-macro_rules! variable {
-    ($(
-        $(#[$doc:meta])*
-        pub struct $name:ident<$life:lifetime> {
-            $( $(#[$field_doc:meta])* pub $field:ident: $ty:ty $(as $unit:literal)?, )*
-            ..
-            $( $(#[$tail_doc:meta])* pub $tail:ident: $tail_ty:ty $(as $tail_unit:literal)?, )*
-        }
-    )*) => { $(
-        $(#[$doc])*
-        #[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
-        #[brw(little)]
-        #[br(import(all: &$life [u8]))]
-        pub struct $name<$life> {
-            $( $(#[$field_doc])* pub $field: $ty, )*
-            $( $(#[$tail_doc])* #[br(args(all))] pub $tail: $tail_ty, )*
-        }
-
-        impl<$life> $name<$life> {
-            /// Fields, for a layout.
-            pub(crate) const FIELDS: &'static [DeclaredField] = &[
-                $( DeclaredField::new::<$ty>(stringify!($field), concat!($($unit)?)), )*
-                $( DeclaredField::new::<$tail_ty>(stringify!($tail), concat!($($tail_unit)?)), )*
-            ];
-        }
-    )* };
+/// `ImageM`, version 100 (section 3.4.3).
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+pub struct ImageData<'a> {
+    /// Number of the camera.
+    pub source: I32Le,
+    /// True if the image is a JPEG. "currently always true".
+    pub is_compressed: VelBool,
+    /// Width in pixels.
+    pub width: I32Le,
+    /// Height in pixels.
+    pub height: I32Le,
+    /// The image, usually a JPEG.
+    #[br(args(all))]
+    pub data: Counted<'a, u8>,
 }
 
-variable! {
-    /// `ImageM`, version 100 (section 3.4.3).
-    pub struct ImageData<'a> {
-        /// Number of the camera.
-        pub source: I32Le,
-        /// "currently always true": JPEG.
-        pub is_compressed: VelBool,
-        /// Pixels.
-        pub width: I32Le as "px",
-        /// Pixels.
-        pub height: I32Le as "px",
-        ..
-        /// Usually a JPEG.
-        pub data: Counted<'a, u8>,
-    }
+impl ImageData<'_> {
+    pub(crate) const FIELDS: &'static [DeclaredField] =
+        declared_fields!(ImageData { source, is_compressed, width: "px", height: "px", data });
+}
 
-    /// `LaserRange2DDataM`, version 101 (section 3.4.6).
-    pub struct LaserRange<'a> {
-        ..
-        /// `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
-        pub sensor_type: VelString<'a>,
-        /// Any name.
-        pub sensor_name: VelString<'a>,
-        /// Millimetres, or a code.
-        pub ranges: Counted<'a, U32Le> as "mm",
-    }
+/// `LaserRange2DDataM`, version 101 (section 3.4.6).
+#[derive(BinRead, BinWrite, Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[br(import(all: &'a [u8]))]
+pub struct LaserRange<'a> {
+    /// Type of the sensor: `Hokuyo_URG-04LX` or `Hokuyo_UTM-30LX`.
+    #[br(args(all))]
+    pub sensor_type: VelString<'a>,
+    /// Name of the sensor.
+    #[br(args(all))]
+    pub sensor_name: VelString<'a>,
+    /// Ranges in millimeters. Small numbers are codes.
+    #[br(args(all))]
+    pub ranges: Counted<'a, U32Le>,
+}
+
+impl LaserRange<'_> {
+    pub(crate) const FIELDS: &'static [DeclaredField] =
+        declared_fields!(LaserRange { sensor_type, sensor_name, ranges: "mm" });
 }
 
 /// `VelodyneRawDataM`, version 100 (section 3.4.5).
@@ -381,7 +475,7 @@ pub struct VelodyneRawData<'a> {
 }
 
 impl VelodyneRawData<'_> {
-    /// Fields, for a layout: the number of packets is one of them.
+    /// The fields for a layout. In contrast to the structure, the number of packets is a field.
     pub(crate) const FIELDS: &'static [DeclaredField] = &[
         DeclaredField::new::<U32Le>("count", ""),
         DeclaredField::new::<VelodynePacket>("packets", "").counted_by(0),

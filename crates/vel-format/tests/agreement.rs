@@ -1,5 +1,4 @@
-//! All readers of the same bytes must agree: stream and slice; and the order of records is a plain
-//! sort.
+//! The stream and the reader must agree on all bytes. The order of records is that of a plain sort.
 
 mod support;
 
@@ -23,7 +22,7 @@ fn check_stream(log: &Log, sizes: &[usize]) {
 }
 
 #[test]
-fn the_stream_of_any_chunks_equals_the_slice() {
+fn streams_of_any_chunk_size_equal_the_reader() {
     for log in LOGS.corpus() {
         for sizes in PIECES {
             check_stream(&log, sizes);
@@ -32,9 +31,9 @@ fn the_stream_of_any_chunks_equals_the_slice() {
 }
 
 #[test]
-fn the_stream_equals_the_slice_on_real_logs() {
+fn streams_equal_the_reader_on_real_logs() {
     for log in LOGS.real() {
-        // Large logs not byte by byte.
+        // Large logs are not read byte by byte, which would take too long.
         let first = usize::from(log.bytes.len() > 100_000);
         for sizes in &PIECES[first..] {
             check_stream(&log, sizes);
@@ -42,7 +41,8 @@ fn the_stream_equals_the_slice_on_real_logs() {
     }
 }
 
-/// A message cut before the end of its content has no content; additional bytes do not change it.
+/// A message that is cut before the end of its content has no content. Bytes after the content do
+/// not change it.
 #[test]
 fn content_is_complete_or_none() {
     for (_, reader) in readable() {
@@ -54,7 +54,7 @@ fn content_is_complete_or_none() {
                 let (id, version) = (short.header.type_id.get(), short.header.version.get());
                 match (reader.types().fit(id, version, short.data), short.payload()) {
                     (Some(Fit::Short(_)), content) => assert!(content.is_none()),
-                    // The cut was after the content.
+                    // The cut is after the content.
                     (_, content) => assert_eq!(content, whole),
                 }
             }
@@ -62,9 +62,9 @@ fn content_is_complete_or_none() {
     }
 }
 
-/// A count that memory cannot hold is refused.
+/// A count that exceeds the memory is rejected.
 #[test]
-fn absurd_counts_are_refused() {
+fn counts_beyond_the_data_are_rejected() {
     let bytes = [0xFF; 64];
     assert!(FileIndex::read_args(&mut Cursor::new(&bytes), (&bytes,)).is_err());
     for kind in [Kind::Image, Kind::Velodyne, Kind::Laser] {
@@ -81,7 +81,7 @@ fn records_are_ordered_by_time_and_offset() {
     }
 }
 
-/// Zero copy: the payload of a record is in the log's own memory.
+/// The payload of a record is in the memory of the log, so nothing is copied.
 #[test]
 fn records_borrow_from_the_log() {
     for log in LOGS.corpus() {

@@ -1,4 +1,4 @@
-//! Columns equal records, on every log.
+//! Columns of every log must equal its records.
 #![cfg(feature = "arrow")]
 
 mod support;
@@ -13,7 +13,7 @@ use support::{LOGS, open};
 use vel_format::velodyne::PointOptions;
 use vel_format::{Kind, NewMessage, VelReader, WriteOptions, write_log};
 
-/// Returns a cell as the JSON of a record's field.
+/// Returns a cell as the JSON that the field of a record has.
 fn cell(column: &dyn Array, row: usize) -> Json {
     json_of(&value_at(column, row))
 }
@@ -42,7 +42,7 @@ fn columns_equal_records() {
     }
 }
 
-/// Each data type of section 2 that a declaration can name, alone and as an array.
+/// Declares every data type of section 2, alone and as an array.
 #[test]
 fn columns_of_own_types_equal_records() {
     let mut options = ReadOptions::default();
@@ -123,7 +123,7 @@ fn columns_have_the_inferred_meaning() {
     let latitude = gps["latitude_deg"].as_primitive::<Float64Type>().value(1);
     assert!((50.3..50.4).contains(&latitude), "{latitude}");
     assert!((5000.0..5100.0).contains(&gps["latitude"].as_primitive::<Float64Type>().value(1)));
-    // Tables and Python add the wall time to the columns of every format, under this name.
+    // Exported tables and Python add the wall time to the columns of every format under this name.
     assert!(gps.schema().field_with_name("time").is_err());
     let pose = &batches(&reader, reader.topic("RobotPoseM").unwrap().get(), &Select::all())[0];
     assert!(pose["qw"].as_primitive::<Float32Type>().value(0) > 0.99);
@@ -135,7 +135,7 @@ fn columns_have_the_inferred_meaning() {
 }
 
 #[test]
-fn a_window_of_time_is_one() {
+fn selected_batches_have_the_rows_of_the_window() {
     let Some(log) = LOGS.real_log("good") else { return };
     let reader = open(&log.bytes);
     let topic = reader.topic("RobotPoseM").unwrap();

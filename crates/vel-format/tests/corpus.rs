@@ -22,7 +22,7 @@ fn every_case_reads_as_expected() {
     });
 }
 
-/// Removes from the truth what is not compared by equality.
+/// Removes the facts that are not compared by equality from the expected result, and returns them.
 fn take_facts(own: &mut serde_json::Map<String, Json>) -> Json {
     let keys = ["declarations", "points", "revolutions", "points_refused", "scan"];
     keys.into_iter().filter_map(|key| Some((key.to_owned(), own.remove(key)?))).collect()
@@ -32,7 +32,7 @@ fn number(json: &Json) -> f64 {
     json.as_str().expect("a number as text").parse().expect("a number")
 }
 
-/// Compares points to within a tenth of a millimetre, in the order of their shots.
+/// Compares points within a tenth of a millimeter, in the order of their shots.
 fn points(name: &str, facts: &Json, reader: &VelReader) {
     let revolutions = reader.revolutions(None, None, PointOptions::default(), 0);
     if let Some(words) = facts["points_refused"].as_str() {

@@ -1,4 +1,4 @@
-//! Slices and merged logs: every message keeps its bytes.
+//! Slices and merged logs, in which every message keeps its bytes.
 
 mod support;
 
@@ -26,7 +26,7 @@ fn slice(log: &VelReader, select: &Select) -> VelReader {
 }
 
 #[test]
-fn a_slice_has_its_messages_and_no_other() {
+fn a_slice_has_exactly_the_selected_messages() {
     for (log, reader) in readable() {
         let Some((first, last)) = reader.info().start.zip(reader.info().end) else { continue };
         let middle = first.nanos.midpoint(last.nanos);
@@ -85,13 +85,14 @@ fn parts_are_merged_into_the_whole() {
         let merged = Vel::merge(&[&rest, &pictures], Align::AsIs, &mut out).unwrap();
         assert!(out == log.bytes, "{name}");
         assert_eq!(merged.records, whole.info().records);
-        // Images alone do not tell their clock.
+        // Logs with only images cannot be aligned, because images do not show the clock.
         assert!(Vel::merge(&[&rest, &pictures], Align::Shared, &mut Vec::new()).is_err());
         assert!(Vel::merge(&[&rest, &rest], Align::Shared, &mut Vec::new()).is_ok());
     }
 }
 
-/// The program of one recording started 100 s later: equal times are merged.
+/// The program of one recording started 100 s later. Messages with the same UTC must get the same
+/// time.
 #[test]
 fn clocks_are_aligned_by_utc() {
     let [a, b] = ["gps-late-fixes", "gps-two-digit-years"].map(|name| open(&LOGS.case(name).bytes));
@@ -100,7 +101,7 @@ fn clocks_are_aligned_by_utc() {
     let merged = open(&out.into());
     assert_eq!(merged.messages().len(), a.messages().len() + b.messages().len());
     let utc = |log: &VelReader| log.meaning().gps.utc.clone().unwrap().offset_nanos;
-    // The clock of the second started 25 ms later.
+    // The clock of the second log started 25 ms later.
     assert_eq!(utc(&b) - utc(&a), 25_000_000);
     let times: Vec<i64> = merged.messages().map(|message| message.nanos).collect();
     assert!(times.is_sorted() && times.contains(&25_000_000), "{times:?}");
@@ -108,7 +109,7 @@ fn clocks_are_aligned_by_utc() {
     assert!(Vel::merge(&[&a, &none], Align::Utc, &mut Vec::new()).is_err());
 }
 
-/// Clocks whose difference does not fit nanoseconds.
+/// The difference of the clocks does not fit 64 bits of nanoseconds.
 #[test]
 fn clocks_with_a_huge_difference_are_refused() {
     let log = open(&LOGS.case("gps-two-digit-years").bytes);
@@ -126,9 +127,10 @@ fn clocks_with_a_huge_difference_are_refused() {
     }
 }
 
-/// Messages that are too short for their content: one alone tells its size rule, two do not.
+/// The messages are too short for their content. The size rule can be inferred from one of them,
+/// but not from two.
 #[test]
-fn logs_of_short_messages_keep_their_meaning_when_they_are_merged() {
+fn merged_logs_of_short_messages_keep_a_readable_size_rule() {
     let short = |rule: SizeRule, len: usize| {
         let message = NewMessage::raw(0x0001_4043, 100, 1000.0, vec![0; len]);
         let mut out = Vec::new();
@@ -149,9 +151,9 @@ fn logs_of_short_messages_keep_their_meaning_when_they_are_merged() {
     }
 }
 
-/// A message with four bytes after its content would be read by the other rule if alone.
+/// A single message with four bytes after its content would be read with the other size rule.
 #[test]
-fn a_slice_of_one_message_is_read_as_that_message() {
+fn a_slice_of_one_message_has_a_readable_size_rule() {
     let longer = NewMessage::raw(0x0001_4043, 100, 0.0, vec![5; 32]);
     let exact = |millis| NewMessage::raw(0x0001_4043, 100, millis, vec![6; 28]);
     let mut out = Vec::new();
@@ -168,13 +170,13 @@ fn speeds(n: u32, millis: f64) -> Vec<NewMessage<'static>> {
     (0..n).map(obd).collect()
 }
 
-fn written(messages: &[NewMessage<'_>], options: &WriteOptions) -> Vec<u8> {
+fn encode(messages: &[NewMessage<'_>], options: &WriteOptions) -> Vec<u8> {
     let mut out = Vec::new();
     write_log(messages, options, &mut out).expect("memory takes it");
     out
 }
 
-/// Size rule, version, origin of the index, and end mark.
+/// Slices keep the size rule, the version, the origin of the index, and the end mark.
 #[test]
 fn a_slice_has_the_conventions_of_its_log() {
     for size_rule in SizeRule::ALL {
@@ -185,13 +187,13 @@ fn a_slice_has_the_conventions_of_its_log() {
         ] {
             let mut options = WriteOptions::default().with_size_rule(size_rule);
             (options.version, options.origin, options.terminator) = (version, origin, terminator);
-            let bytes = written(&speeds(20, 700.0)[5..], &options);
+            let bytes = encode(&speeds(20, 700.0)[5..], &options);
             let log = open(&bytes.clone().into());
             assert_eq!(*log.index(), IndexState::Good(origin), "{options:?}");
             let mut out = Vec::new();
             log.slice(&Select::all(), &mut out).expect("memory takes it");
             assert!(out == bytes, "{options:?}");
-            // A merged log goes on where the next one starts: it has no end mark.
+            // A merged log has no end mark.
             let mut merged = Vec::new();
             Vel::merge(&[&log], Align::AsIs, &mut merged).expect("memory takes it");
             let end = bytes.len() - if terminator { 4 } else { 0 };
@@ -200,13 +202,13 @@ fn a_slice_has_the_conventions_of_its_log() {
     }
 }
 
-/// Damage, and an index that counts from the start of the program: the new one counts from the first
+/// The index of the damaged log counts from the start of the program, the new one from the first
 /// message.
 #[test]
 fn a_recovered_log_has_an_index_from_the_first_message() {
     let mut options = WriteOptions::default();
     options.origin = IndexOrigin::ProgramStart;
-    let mut bytes = written(&speeds(20, 700.0)[5..], &options);
+    let mut bytes = encode(&speeds(20, 700.0)[5..], &options);
     bytes.extend([7; 30]);
     let log = open(&bytes.into());
     assert_eq!(*log.index(), IndexState::Good(IndexOrigin::ProgramStart));
@@ -216,20 +218,21 @@ fn a_recovered_log_has_an_index_from_the_first_message() {
     assert_eq!(*open(&out.into()).index(), IndexState::Good(IndexOrigin::FirstMessage));
 }
 
-/// Messages without content are no records, and are counted apart; so is what cannot be merged.
+/// Messages without content are not records, so they are counted separately. So is everything that
+/// cannot be merged.
 #[test]
-fn slices_and_merged_logs_count_what_they_have_and_leave_out() {
+fn slices_and_merged_logs_count_kept_and_left_out_messages() {
     let mut messages = speeds(4, 100.0);
     messages.extend([400.0, 450.0].map(|millis| NewMessage::raw(0x0001_4043, 100, millis, vec![1; 5])));
     let mut invalid = NewMessage::raw(0x0001_4043, 100, 500.0, vec![0; 28]);
     invalid.marker = Some(vel_format::wire::MARKER_INVALID);
     messages.extend([invalid, NewMessage::raw(0x0001_4043, 100, 600.0, vec![2; 28])]);
-    let log = open(&written(&messages, &WriteOptions::default()).into());
+    let log = open(&encode(&messages, &WriteOptions::default()).into());
     let mut out = Vec::new();
     let sliced = log.slice(&Select::all(), &mut out).expect("memory takes it");
     assert_eq!((sliced.records, sliced.others, sliced.topics, sliced.bytes), (5, 2, 1, out.len() as u64));
 
-    let good = open(&written(&speeds(3, 100.0), &WriteOptions::default()).into());
+    let good = open(&encode(&speeds(3, 100.0), &WriteOptions::default()).into());
     let mut out = Vec::new();
     let merged = Vel::merge(&[&log, &good], Align::AsIs, &mut out).expect("memory takes it");
     assert_eq!((merged.records, merged.topics, merged.bytes), (8, 1, out.len() as u64));

@@ -1,5 +1,5 @@
-//! Images as pixels and as PNG, compared with small pictures of known pixels; and headers that
-//! contradict them.
+//! Decoded images are compared with small pictures of known pixels. Headers that contradict the
+//! image are detected.
 #![cfg(feature = "pixels")]
 
 use image::codecs::jpeg::JpegEncoder;
@@ -26,7 +26,7 @@ fn log(compressed: u32, (width, height): (i32, i32), data: &[u8]) -> VelReader {
     VelReader::new(bytes.into(), &ReadOptions::default()).expect("a log that opens")
 }
 
-/// Returns the encoding of its image, its pixels, and its PNG.
+/// Returns the encoding of the image in a log, its pixels, and its PNG.
 fn pixels(log: &VelReader, limits: PixelLimits) -> (Encoding, Result<(DynamicImage, Vec<u8>), VelError>) {
     let (message, payload) = log.payloads(Kind::Image).next().expect("an image");
     let Payload::Image(image) = payload else { panic!("{payload:?}") };
@@ -49,25 +49,25 @@ fn jpeg(picture: &DynamicImage) -> Vec<u8> {
     out
 }
 
-/// Returns two halves, each of one colour, which a JPEG almost keeps.
+/// Returns a picture of two halves, each of one color. A JPEG of it has almost the same pixels.
 fn halves() -> RgbImage {
     RgbImage::from_fn(16, 8, |x, _| if x < 8 { Rgb([200, 40, 40]) } else { Rgb([30, 60, 180]) })
 }
 
-/// Returns the names of its diagnostics.
-fn said(log: &VelReader) -> Vec<&'static str> {
+/// Returns the names of the diagnostics of a log.
+fn diagnostic_names(log: &VelReader) -> Vec<&'static str> {
     log.diagnostics().list().iter().map(|found| found.rule.name).collect()
 }
 
 #[test]
-fn raw_layouts_are_recognised_by_their_length() {
+fn raw_layouts_are_recognized_by_their_length() {
     let grey = decoded(&log(0, (3, 2), &[0, 1, 2, 253, 254, 255]), Encoding::Grey);
     assert_eq!(grey, GrayImage::from_raw(3, 2, vec![0, 1, 2, 253, 254, 255]).unwrap().into());
 
     let rgb = decoded(&log(0, (2, 1), &[10, 20, 30, 40, 50, 60]), Encoding::Rgb);
     assert_eq!(rgb.to_rgb8().get_pixel(1, 0), &Rgb([40, 50, 60]));
 
-    // BT.601: grey without colour; with V = 255 red is full, and green loses 0.714 * 127.
+    // In BT.601, U = V = 128 is gray. With V = 255, red is full, and green loses 0.714 * 127.
     let yuyv = decoded(&log(0, (2, 2), &[0, 128, 255, 128, 100, 128, 200, 255]), Encoding::Yuyv).to_rgb8();
     let row = |y: u32| [0, 1].map(|x| yuyv.get_pixel(x, y).0);
     assert_eq!(row(0), [[0; 3], [255; 3]]);
@@ -81,16 +81,16 @@ fn raw_layouts_are_recognised_by_their_length() {
 }
 
 #[test]
-fn a_jpeg_counts_more_than_the_fields() {
+fn the_jpeg_header_takes_precedence_over_the_fields() {
     let data = jpeg(&halves().into());
-    // A JPEG that its message calls raw is still a JPEG.
+    // Data that starts like a JPEG is one, even if the message says that it is not compressed.
     let halves = halves();
     for (compressed, size, words) in
         [(1, (16, 8), &[][..]), (1, (640, 480), &["image_size"][..]), (0, (3, 3), &["image_size"][..])]
     {
         let log = log(compressed, size, &data);
-        assert_eq!(said(&log), words, "{size:?}");
-        let made = decoded(&log, Encoding::Jpeg).to_rgb8();
+        assert_eq!(diagnostic_names(&log), words, "{size:?}");
+        let made = decoded(&log, Encoding::JPEG).to_rgb8();
         assert_eq!(made.dimensions(), (16, 8));
         let off = made
             .pixels()
@@ -105,14 +105,14 @@ fn a_jpeg_counts_more_than_the_fields() {
         JpegHeader::read(&grey).map(|found| (found.width, found.height, found.components)),
         Ok((5, 9, 1))
     );
-    let made = decoded(&log(1, (5, 9), &grey), Encoding::Jpeg).to_luma8();
+    let made = decoded(&log(1, (5, 9), &grey), Encoding::JPEG).to_luma8();
     assert!(made.pixels().all(|pixel| pixel.0[0].abs_diff(77) <= 1));
 }
 
 #[test]
-fn data_that_is_not_a_jpeg_fails_alone() {
+fn data_that_is_not_a_jpeg_is_reported() {
     let log = log(1, (16, 8), b"no picture at all");
-    assert_eq!(said(&log), ["image_header"]);
+    assert_eq!(diagnostic_names(&log), ["image_header"]);
     assert_eq!(log.info().records, 1, "the message stays");
     let (_, made) = pixels(&log, PixelLimits::default());
     assert!(matches!(made, Err(VelError::BadImage { at: 12, .. })), "{made:?}");
@@ -131,7 +131,7 @@ fn a_size_beyond_the_limits_is_refused() {
     assert!(matches!(made, Err(VelError::ImageTooLarge { pixels: 128, limit: 127, .. })), "{made:?}");
 }
 
-/// A small file can request a large preview: a preview has the limits of the whole image.
+/// A small file can state a large size, so previews have the limits of the full image.
 #[test]
 fn a_preview_has_the_limits_of_the_image() {
     let mut data = jpeg(&halves().into());

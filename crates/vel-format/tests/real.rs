@@ -1,4 +1,4 @@
-//! Logs of an independent writer equal their manifest.
+//! Compares logs of an independent writer with their manifest.
 
 mod support;
 
@@ -46,7 +46,7 @@ fn every_log_reads_as_in_its_manifest() {
         if let Some(want) = number(&entry, "messages") {
             assert_eq!(messages, want, "{name}");
         }
-        // Only recovery reads after an end mark.
+        // Only recovery returns messages after an end mark.
         if let Some(want) = number(&entry, "messages_intact").filter(|_| name != "bad_terminator_mid") {
             assert_eq!(messages, want, "{name}");
         }
@@ -66,7 +66,7 @@ fn every_log_reads_as_in_its_manifest() {
             }
         }
         conventions(&entry, &reader, name);
-        remarks(&entry, &reader, name);
+        check_diagnostics(&entry, &reader, name);
     }
 }
 
@@ -83,7 +83,7 @@ fn conventions(entry: &Json, reader: &VelReader, name: &str) {
     if let Some(rebuilt) = entry["index_rebuilt"].as_bool() {
         assert_eq!(matches!(reader.index(), IndexState::Rebuilt(_)), rebuilt, "{name}: {:?}", reader.index());
     } else if entry["valid"] == true && name != "bad_terminator_mid" {
-        // There are no messages after an end mark that entries could name.
+        // Index entries do not refer to messages after an end mark.
         assert!(!matches!(reader.index(), IndexState::Rebuilt(_)), "{name}: {:?}", reader.index());
     }
     match entry["index_origin"].as_str() {
@@ -107,7 +107,7 @@ fn conventions(entry: &Json, reader: &VelReader, name: &str) {
 }
 
 /// Compares the diagnostics at the offsets in the manifest.
-fn remarks(entry: &Json, reader: &VelReader, name: &str) {
+fn check_diagnostics(entry: &Json, reader: &VelReader, name: &str) {
     let list = reader.diagnostics().list();
     let of = |word: &str| list.iter().filter(|d| d.rule.name == word).count() as u64;
     assert_eq!(of("invalid_message"), number(entry, "flagged_invalid").unwrap_or(0), "{name}");
@@ -134,7 +134,7 @@ fn every_log_is_written_back_byte_for_byte() {
 }
 
 #[test]
-fn the_defaults_of_the_writer_are_those_of_the_literal_text() {
+fn the_defaults_of_the_writer_follow_the_specification() {
     let Some(log) = LOGS.real_log("all6_excl_49") else { return };
     let reader = open(&log.bytes);
     let messages: Vec<_> = reader.messages().map(|m| decoded(&m)).collect();
@@ -152,8 +152,8 @@ fn decoded<'a>(message: &vel_format::Message<'a>) -> NewMessage<'a> {
     }
 }
 
-/// A recovered log opens, is undamaged except for what was kept unchanged, and stays the same when
-/// recovered again.
+/// A recovered log opens and has only damage that is kept on purpose. Recovering it again changes
+/// nothing.
 #[test]
 fn recovery_matches_the_manifest() {
     for (entry, log) in manifest().into_iter().flatten() {
@@ -167,7 +167,7 @@ fn recovery_matches_the_manifest() {
         assert_eq!(report.kept_bytes + report.lost_bytes(), log.bytes.len() as u64, "{name}");
         let again = open(&out.clone().into());
         if let Some(want) = number(&entry, "messages_intact").or(number(&entry, "messages")) {
-            // Whole messages whose content cannot be read are returned when reading, but lost in
+            // Complete messages whose data is too short are returned by `messages`, but lost in
             // recovery.
             let unreadable = number(&entry, "payload_errors").unwrap_or(0);
             assert_eq!(again.messages().len() as u64, want - unreadable, "{name}");
@@ -197,7 +197,7 @@ fn every_field_of_the_base_log_is_right() {
         let fields = &want["fields"];
         let near = |key: &str, got: f64| {
             let want = fields[key].as_f64().unwrap_or_else(|| panic!("{at} {key}: {fields}"));
-            // This JSON parser can be off by the last bit.
+            // The JSON parser can be wrong in the last bit.
             assert!((want - got).abs() <= 1e-15 * want.abs(), "{at} {key}: {want} {got}");
         };
         match message.payload().unwrap() {
@@ -266,7 +266,7 @@ fn utc_is_derived_from_positions() {
         }
         let reader = open(&log.bytes);
         let Some(utc) = &reader.meaning().gps.utc else { panic!("{} has fixes", log.name) };
-        // 2010-06-14 and the second of the day in which the program started, fixes logged 20 ms
+        // The program started on 2010-06-14 at this second of the day. Fixes were logged 20 ms
         // late.
         let start = utc.at(0).unwrap().timestamp_nanos_opt().unwrap();
         let day = 1_276_473_600_000_000_000;
@@ -277,7 +277,7 @@ fn utc_is_derived_from_positions() {
 }
 
 #[test]
-fn seeking_finds_the_first_message_from_a_time_on() {
+fn seek_finds_the_first_message_at_or_after_a_time() {
     for log in LOGS.real() {
         let Some(reader) = try_open(&log.bytes) else { continue };
         let mut times: Vec<i64> = reader.messages().map(|message| message.nanos).collect();

@@ -1,4 +1,4 @@
-//! Injected damage loses only the messages that were hit; every byte is accounted for.
+//! Injected damage loses only the messages that it overwrites, and every byte is accounted for.
 
 mod support;
 
@@ -13,9 +13,9 @@ fn recovered(log: &VelReader) -> (Recovery, Vec<u8>) {
     (report, out)
 }
 
-/// Checks that reading, recovery and the recovered log report the same loss, to the byte; true if
-/// the log opens.
-fn losses_agree(bytes: &Bytes, what: &str) -> bool {
+/// Checks that reading and recovery report the same lost bytes, and that the recovered log has no
+/// loss. Returns whether the log opens.
+fn check_losses(bytes: &Bytes, what: &str) -> bool {
     let Ok(reader) = VelReader::salvage(bytes.clone(), &ReadOptions::default()) else { return false };
     let (report, out) = recovered(&reader);
     let lost = &reader.info().lost;
@@ -24,8 +24,8 @@ fn losses_agree(bytes: &Bytes, what: &str) -> bool {
     assert_eq!(report.lost, lost.ranges, "{what}");
     assert_eq!(report.unchanged, out == *bytes, "{what}");
     if !report.unchanged {
-        // All kept bytes are written, except header, index, further headers and end marks between
-        // messages.
+        // All kept bytes are written except the header, the index, further headers, and end marks
+        // between messages.
         let number = |key| match detail(&report.details, key) {
             Some(Value::UInt(number, _)) => *number,
             other => panic!("{what} {key}: {other:?}"),
@@ -52,7 +52,7 @@ fn losses_agree(bytes: &Bytes, what: &str) -> bool {
 #[test]
 fn reading_and_recovery_report_the_same_loss() {
     for log in LOGS.all() {
-        losses_agree(&log.bytes, &log.name);
+        check_losses(&log.bytes, &log.name);
     }
 }
 
@@ -63,23 +63,24 @@ fn reports_of_loss_agree_for_every_damaged_log() {
         let len = log.bytes.len();
         for at in (0..len).step_by(1 + len / 150) {
             let cut = log.bytes.slice(..at);
-            held += usize::from(losses_agree(&cut, &format!("{} cut at {at}", log.name)));
-            // An accidental end mark.
+            held += usize::from(check_losses(&cut, &format!("{} cut at {at}", log.name)));
+            // Data that looks like an end mark.
             let mut marked = log.bytes.to_vec();
             marked.splice(at..at, [0xFF; 4]);
             let what = format!("{} with an end mark at {at}", log.name);
-            held += usize::from(losses_agree(&marked.into(), &what));
+            held += usize::from(check_losses(&marked.into(), &what));
         }
         for (at, mask, bytes) in flips(&log.bytes, (0..len).step_by(1 + len / 150)) {
-            held += usize::from(losses_agree(&bytes, &format!("{} byte {at} ^ {mask:#x}", log.name)));
+            held += usize::from(check_losses(&bytes, &format!("{} byte {at} ^ {mask:#x}", log.name)));
         }
     }
     assert!(held > 30_000, "only {held} damaged logs open");
 }
 
-/// A message whose content cannot be read is lost for both, and its bytes are reported.
+/// A message whose data is too short for its content is lost in reading and in recovery, and both
+/// report its bytes.
 #[test]
-fn a_message_that_cannot_be_read_is_lost_for_both() {
+fn short_messages_are_lost_in_reading_and_recovery() {
     for name in ["bad_image_size", "bad_string_len", "bad_velodyne_count"] {
         let Some(log) = LOGS.real_log(name) else { return };
         let reader = open(&log.bytes);
@@ -100,7 +101,7 @@ fn messages_after_an_end_mark_are_found() {
 }
 
 #[test]
-fn bytes_after_an_end_mark_are_kept_where_messages_are_lost() {
+fn bytes_after_an_end_mark_are_kept_if_messages_are_lost() {
     let messages: Vec<_> =
         (0..4).map(|i| NewMessage::raw(0x0001_4043, 100, f64::from(i), vec![0; 28])).collect();
     let mut log = Vec::new();
@@ -114,8 +115,9 @@ fn bytes_after_an_end_mark_are_kept_where_messages_are_lost() {
     assert!(out.ends_with(b"\xFF\xFF\xFF\xFFnotes of the driver"));
 }
 
-/// Sizes are those of the data alone, which only the first message shows, whose data are too short.
-/// Without it, the bytes after the end mark would be read by another rule, and be messages.
+/// Sizes exclude the header, which only the first message shows, and its data is too short. Without
+/// that message, a reader would use another size rule and find messages in the bytes after the end
+/// mark.
 #[test]
 fn bytes_after_an_end_mark_do_not_become_messages() {
     let cut = NewMessage::raw(0x0003_0910, 101, 0.0, vec![0x7F; 39]);
@@ -134,7 +136,7 @@ fn bytes_after_an_end_mark_do_not_become_messages() {
     let start = log.len() - (exclusive.len() - 20) - 12;
     let told = format!("{} bytes at byte {start}, after the end mark", log.len() - start);
     assert!(left_out.starts_with(&told), "{left_out} is not {told}");
-    assert!(losses_agree(&log.into(), "bytes after the end mark"));
+    assert!(check_losses(&log.into(), "bytes after the end mark"));
 }
 
 #[test]
@@ -147,9 +149,10 @@ fn a_log_with_a_bad_first_byte_is_recovered_on_request() {
     assert_eq!(open(&out.into()).messages().len(), 3);
 }
 
-/// Holes of several sizes all over a real log: only the messages that a hole touches are lost.
+/// Holes of several sizes are made everywhere in a real log. Only the messages that a hole overlaps
+/// may be lost.
 #[test]
-fn a_hole_loses_only_the_messages_it_touches() {
+fn a_hole_loses_only_the_messages_it_overlaps() {
     let Some(log) = LOGS.real_log("all6_excl_31") else { return };
     let whole = open(&log.bytes);
     let places: Vec<_> = whole.messages().map(|m| m.offset..m.offset + m.wire_len()).collect();
@@ -159,7 +162,7 @@ fn a_hole_loses_only_the_messages_it_touches() {
         let first = usize::try_from(places[0].start).unwrap();
         let start = first + random.below(log.bytes.len() - len - first);
         let mut bytes = log.bytes.to_vec();
-        // A crash leaves zeros.
+        // Zeros, as a crash leaves them.
         bytes[start..start + len].fill(0);
         let hole = start as u64..(start + len) as u64;
         let reader = open(&bytes.into());

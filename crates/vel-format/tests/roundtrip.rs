@@ -1,4 +1,4 @@
-//! Logs are written back byte for byte; new logs read as written.
+//! Existing logs are written back byte for byte, and new logs are read as written.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn every_corpus_log_is_rewritten_byte_for_byte() {
     }
 }
 
-fn same(log: &VelReader, messages: &[NewMessage<'_>]) {
+fn check_same(log: &VelReader, messages: &[NewMessage<'_>]) {
     assert_eq!(log.messages().len(), messages.len());
     for (got, want) in log.messages().zip(messages) {
         assert_eq!(got.header.type_id.get(), want.type_id);
@@ -59,7 +59,7 @@ fn all_conventions_can_be_written() {
                 let written = write_log(&messages, &options, &mut out).unwrap();
                 assert_eq!((written.bytes, written.index_entries), (out.len() as u64, 10));
                 let log = open(&out.into());
-                same(&log, &messages);
+                check_same(&log, &messages);
                 assert_eq!(log.size_rule(), rule);
                 assert_eq!(*log.index(), IndexState::Good(IndexOrigin::FirstMessage));
             }
@@ -68,7 +68,7 @@ fn all_conventions_can_be_written() {
 }
 
 #[test]
-fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
+fn the_index_of_a_recording_is_filled_extended_or_empty() {
     let messages = drive(40, 250.0);
     for reserve in [0, 3, 10, 100] {
         let options = WriteOptions::default().with_reserve(reserve);
@@ -81,7 +81,7 @@ fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
         assert_eq!(written.bytes, out.len() as u64);
         assert_eq!(written.index_entries, u64::from(reserve.max(10)));
         let log = open(&out.into());
-        same(&log, &messages);
+        check_same(&log, &messages);
         assert_eq!(*log.index(), IndexState::Good(IndexOrigin::FirstMessage), "{reserve}");
     }
     let mut log = VelWriter::streaming(Vec::new(), &WriteOptions::default()).unwrap();
@@ -91,11 +91,11 @@ fn a_recording_fills_its_index_moves_its_messages_or_has_none() {
     let (out, written) = log.finish_streaming().unwrap();
     assert_eq!(written.index_entries, 0);
     let log = open(&out.into());
-    same(&log, &messages);
+    check_same(&log, &messages);
     assert_eq!(*log.index(), IndexState::Absent);
 }
 
-/// As the index of a log that is written at once: it names valid messages only.
+/// The index of a recording has the same entries as that of `write_log`, for valid messages only.
 #[test]
 fn a_recording_with_invalid_messages_has_an_exact_index() {
     let mut messages = drive(12, 250.0);
@@ -113,9 +113,9 @@ fn a_recording_with_invalid_messages_has_an_exact_index() {
     assert_eq!(*log.index(), IndexState::Good(IndexOrigin::FirstMessage));
 }
 
-/// After an output error the writer keeps reporting it.
+/// After an output error, the writer keeps reporting it.
 #[test]
-fn an_output_that_fails_cannot_be_finished() {
+fn a_failed_output_cannot_be_finished() {
     let mut log = VelWriter::streaming(Full(100), &WriteOptions::default()).unwrap();
     let messages = drive(3, 1.0);
     log.write(&messages[0]).unwrap();
@@ -180,15 +180,16 @@ fn message() -> impl Strategy<Value = NewMessage<'static>> {
 }
 
 proptest! {
-    /// Any messages in any conventions, if the first tells the size rule.
+    /// Logs of any messages in any conventions are read as written, if the first message shows the
+    /// size rule.
     #[test]
-    fn what_is_written_reads_as_it_was_meant(
+    fn written_messages_are_read_unchanged(
         mut messages in proptest::collection::vec(message(), 0..12),
         rule in 0..3_usize,
         reserve in 0..5_u32,
     ) {
         messages.splice(0..0, drive(2, 5.0));
-        // A message of a described type must have its content, which raw bytes need not.
+        // Skips raw data that is too short for a specified type.
         let fits = |m: &NewMessage<'_>| {
             vel_format::Kind::of(m.type_id, m.version).is_none_or(|kind| Payload::view(kind, &m.data).is_some())
         };
@@ -201,7 +202,7 @@ proptest! {
         let (out, _) = log.finish().unwrap();
         let bytes = out.into_inner().into();
         let log = open(&bytes);
-        same(&log, &messages);
+        check_same(&log, &messages);
         prop_assert_eq!(rewritten(&log, &bytes), bytes);
     }
 }

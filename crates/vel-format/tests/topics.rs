@@ -1,4 +1,5 @@
-//! As many topics as records: hostile logs, in time and memory proportional to their size.
+//! Hostile logs with as many topics as records are read in time and memory proportional to their
+//! size.
 
 mod support;
 
@@ -6,7 +7,8 @@ use rovelog_core::{LogReader, Select};
 use support::open;
 use vel_format::Kind;
 
-/// Returns a log of `messages` messages of 1 ms each; `of` gives their type, version and data.
+/// Returns a log of `messages` messages, 1 ms apart. `of` returns the type, version and data of
+/// each.
 fn log(messages: u32, of: impl Fn(u32) -> (u32, i32, Vec<u8>)) -> Vec<u8> {
     let mut bytes = b"\xa4VEL\x01\0\x01\0\0\0\0\0".to_vec();
     for number in 0..messages {
@@ -21,7 +23,7 @@ fn log(messages: u32, of: impl Fn(u32) -> (u32, i32, Vec<u8>)) -> Vec<u8> {
     bytes
 }
 
-/// Returns an image of 4 bytes by a separate camera.
+/// Returns an image of 4 bytes from camera `source`.
 fn image(source: u32) -> (u32, i32, Vec<u8>) {
     let head = [source, 1, 1, 1, 4].map(u32::to_le_bytes).concat();
     (Kind::Image.type_id(), 100, [&head[..], b"\xff\xd8\xff\xd9"].concat())

@@ -1,5 +1,5 @@
-//! Logs cut at every length and damaged at every byte: no panic, no loss before the damage, every
-//! byte accounted for.
+//! Logs that are cut at every length and damaged at every byte: no panic, no loss before the
+//! damage, and every byte is accounted for.
 
 mod support;
 
@@ -9,12 +9,13 @@ use support::{LOGS, open, rewritten, try_open};
 use vel_format::VelReader;
 use vel_format::velodyne::PointOptions;
 
-/// Returns the offsets of the messages of a log.
+/// Returns the start and end offsets of the messages of a log.
 fn offsets(log: &VelReader) -> Vec<(u64, u64)> {
     log.messages().map(|message| (message.offset, message.offset + message.wire_len())).collect()
 }
 
-/// Reads everything and writes it again: the bytes are the same, so all of them are accounted for.
+/// Reads a log and writes it again. The bytes must be the same, which shows that all are accounted
+/// for.
 fn exercise(bytes: &Bytes) -> Option<VelReader> {
     let log = VelReader::salvage(bytes.clone(), &ReadOptions::default()).ok()?;
     for record in log.records(&Select::all()) {
@@ -36,7 +37,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
     for log in LOGS.corpus() {
         let Some(whole) = try_open(&log.bytes) else { continue };
         let all = offsets(&whole);
-        // Large logs at fewer offsets.
+        // Large logs are cut at fewer offsets.
         for cut in (0..log.bytes.len()).step_by(1 + log.bytes.len() / 700) {
             let Some(reader) = exercise(&log.bytes.slice(..cut)) else {
                 // A log is refused if its index is missing or shorter than stated.
@@ -49,12 +50,12 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
                 continue;
             };
             let mut before = all.iter().filter(|(_, end)| *end <= cut as u64).count();
-            // A message of an unknown type is only certain by the bytes after it.
+            // A message of an unknown type is only accepted because of the bytes after it.
             let last = whole.messages().take(before).last();
             before -= usize::from(last.is_some_and(|message| message.kind().is_none()));
             let got = offsets(&reader);
             let same = got.len() >= before && got[..before] == all[..before];
-            // A rule that one message at the end has shown cannot be inferred without it.
+            // The cut may have removed the only message from which the size rule could be inferred.
             assert!(same || before < 3, "{} cut at {cut}", log.name);
             tried += 1;
         }
@@ -63,7 +64,7 @@ fn a_log_cut_anywhere_is_read_up_to_the_cut() {
 }
 
 #[test]
-fn a_flipped_byte_does_no_harm() {
+fn flipped_bytes_cause_no_panic() {
     let mut tried = 0;
     for log in LOGS.corpus() {
         let places = (0..log.bytes.len()).step_by(1 + log.bytes.len() / 500);
@@ -81,12 +82,12 @@ fn a_flipped_byte_does_no_harm() {
 }
 
 #[test]
-fn a_flipped_byte_in_a_real_log_costs_two_messages_at_most() {
+fn a_flipped_byte_loses_at_most_two_messages() {
     let Some(log) = LOGS.real_log("all6_excl_49") else { return };
     let all = offsets(&open(&log.bytes));
     let mut bytes = log.bytes.to_vec();
     for (at, _) in &all {
-        // Size, marker, type and version of every message.
+        // Flips each byte of the size, marker, type and version of every message.
         for byte in 0..13 {
             let place = usize::try_from(*at).unwrap() + byte;
             bytes[place] ^= 0xFF;

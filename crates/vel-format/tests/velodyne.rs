@@ -1,4 +1,4 @@
-//! Points compared with those of an independent decoder, and with the scene that they were made
+//! Compares points with those of an independent decoder, and with the scene that they were made
 //! from.
 
 mod support;
@@ -39,7 +39,8 @@ fn rows(name: &str) -> Vec<Row> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// Returns the points of the first packets; the times of each packet count from its own timestamp.
+/// Returns the points of the packets. The times of the points of each packet count from its
+/// timestamp.
 fn decode(decoder: &mut Decoder, packets: &[VelodynePacket]) -> Vec<Point> {
     let mut points = Vec::new();
     for packet in packets {
@@ -65,7 +66,7 @@ fn compare(name: &str, got: &[Point], want: &[Row], limits: [f64; 3]) {
         let xyz = [got.x, got.y, got.z].map(f64::from);
         let far = (0..3).any(|axis| (xyz[axis] - want.at[axis]).abs() > limits[axis]);
         if far {
-            // An interpolated azimuth between two hundredths can be rounded either way.
+            // An interpolated azimuth halfway between two hundredths may be rounded either way.
             let range = xyz.iter().map(|x| x * x).sum::<f64>().sqrt();
             let by = (0..3).map(|axis| (xyz[axis] - want.at[axis]).abs()).fold(0.0, f64::max);
             assert!(by < range * 1.8e-4, "{name} {i}: {xyz:?} {:?}", want.at);
@@ -76,7 +77,7 @@ fn compare(name: &str, got: &[Point], want: &[Row], limits: [f64; 3]) {
 }
 
 #[test]
-fn points_are_those_of_another_decoder() {
+fn points_equal_those_of_another_decoder() {
     for (name, model, mode, millimetre) in [
         ("hdl32e", Model::Hdl32, ReturnMode::Strongest, false),
         ("vlp16", Model::Vlp16, ReturnMode::Strongest, false),
@@ -114,7 +115,7 @@ fn calibration() -> Calibration {
 }
 
 #[test]
-fn points_of_an_hdl64_are_those_of_another_decoder() {
+fn points_of_an_hdl64_equal_those_of_another_decoder() {
     let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
     let reader = open(&log.bytes);
     let sensor = reader.meaning().velodyne.clone().expect("a model");
@@ -136,8 +137,8 @@ fn points_of_an_hdl64_are_those_of_another_decoder() {
     assert!(Decoder::of(&sensor, None, options).is_err());
 }
 
-/// With the perpendicular model nearly all points of the walls are on them, with the plain one they
-/// are not.
+/// With perpendicular offsets, nearly all points of the walls are on the walls. With plain offsets,
+/// they are not.
 #[test]
 fn points_are_on_the_walls() {
     let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
@@ -164,7 +165,7 @@ fn points_are_on_the_walls() {
     }
 }
 
-/// The calibration is recovered from the status bytes, wherever the log starts in them.
+/// The calibration is recovered from the status bytes, no matter where in the table the log starts.
 #[test]
 fn a_calibration_is_recovered_from_status_bytes() {
     let Some(log) = LOGS.real_log("hdl64_revolution") else { return };
@@ -194,13 +195,13 @@ fn a_calibration_is_recovered_from_status_bytes() {
         assert!(!found.verified);
         check(&found);
     }
-    // The sensor continues the table: 4500 packets are one table and 340 packets of the next.
+    // The sensor repeats the table. 4500 packets have one table and 340 packets of the next.
     let whole = &status[..4160];
     let twice: Vec<_> = whole[1000..].iter().chain(whole).chain(whole).copied().collect();
     let found = Calibration::from_status(&twice).expect("a whole table");
     assert!(found.verified);
     check(&found);
-    // If a packet is missing in every table, none is complete.
+    // If every table lacks a packet, none is complete.
     let torn: Vec<_> = status.iter().enumerate().filter(|(i, _)| i % 3000 != 2999).map(|(_, p)| *p).collect();
     assert_eq!(Calibration::from_status(&torn), None);
     assert_eq!(Calibration::from_status(&status[..4000]), None);
@@ -266,7 +267,7 @@ fn packet(timestamp: u32, bytes: (u8, u8)) -> VelodynePacket {
 }
 
 #[test]
-fn one_packet_never_decides_and_timestamps_may_pass_the_hour() {
+fn models_need_several_packets_and_timestamps_may_pass_the_hour() {
     let one = vel_format::velodyne::detect(&[packet(0, (0x37, 0x22))]).unwrap();
     assert!(one.assumed);
     let unset: Vec<_> = (0..20).map(|i| packet(i * 553, (0, 0))).collect();
@@ -286,7 +287,8 @@ fn one_packet_never_decides_and_timestamps_may_pass_the_hour() {
     assert_eq!(Return::Both as u8, 3);
 }
 
-/// Returns a log of a VLP-16 that stands still: `seconds` of packets, 20 in each message.
+/// Returns a log of a VLP-16 that does not turn. It has packets of `seconds` seconds, 20 in each
+/// message.
 fn standing_still(seconds: u32) -> Vec<u8> {
     let block = [&[0xFF, 0xEE, 0x28, 0x23][..], &[0x88, 0x13, 50].repeat(32)].concat();
     let message = |first: u32| {
@@ -304,9 +306,10 @@ fn standing_still(seconds: u32) -> Vec<u8> {
     b"\xa4VEL\x01\0\x01\0\0\0\0\0".iter().copied().chain(messages).collect()
 }
 
-/// A sensor that does not turn has no revolutions: what is handed out ends after a second.
+/// A sensor that does not turn has no revolutions, so its points are returned in parts of one
+/// second.
 #[test]
-fn points_of_a_sensor_that_stands_still_come_second_by_second() {
+fn points_of_a_sensor_that_stands_still_are_returned_by_the_second() {
     let reader = open(&standing_still(6).into());
     let all: usize = reader.packets().map(|(_, packets)| 12 * 32 * packets.len()).sum();
     let mut revolutions = reader.revolutions(None, None, PointOptions::default(), 0).unwrap();

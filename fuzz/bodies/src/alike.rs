@@ -1,11 +1,11 @@
-//! Checks that the bodies of all formats share.
+//! Checks that the fuzz targets of all formats share.
 
 use std::io::Read;
 
 use rovelog::core::Timestamp;
 use rovelog::{LogReader, LogStream, Record, Select};
 
-/// A reader that yields bytes in pieces, whose sizes come from the bytes themselves.
+/// A reader that returns bytes in pieces. The first byte of each piece determines its size.
 pub(crate) struct Pieces<'a>(pub(crate) &'a [u8]);
 
 impl Read for Pieces<'_> {
@@ -18,8 +18,9 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// Passes all records to `each`, and reads the window that ends at the last one, with the last
-/// values before its start. Returns the time of the last record.
+/// Reads all records, passes each to `each`, and returns the time of the last one.
+///
+/// Also reads the second half of the time range with the last values before its start.
 pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>)) -> Option<i64> {
     let (mut records, mut last) = (0, None);
     for record in log.records(&Select::all()) {
@@ -35,30 +36,30 @@ pub(crate) fn read_records(log: &dyn LogReader, mut each: impl FnMut(&Record<'_>
     Some(last)
 }
 
-/// Decodes a record for [`read_records`], where every record must decode.
+/// Decodes a record. For formats in which every record decodes; pass it to [`read_records`].
 pub(crate) fn decode(record: &Record<'_>) {
     record.value().expect("a valid record decodes").to_json();
 }
 
-/// Returns the slice and the stream of one log if it opens: both must open, or neither.
+/// Returns the reader and the stream of one log. Panics if only one of them opened.
 pub(crate) fn both<R, S, E>(log: Option<R>, stream: Result<S, E>) -> Option<(R, S)> {
-    assert_eq!(log.is_some(), stream.is_ok(), "one of slice and stream opens");
+    assert_eq!(log.is_some(), stream.is_ok(), "either the reader or the stream refuses the log");
     log.zip(stream.ok())
 }
 
-/// Checks that the stream yields the slice's `records`, with the same times as far as `time` tells
-/// them, and the same diagnostics.
-pub(crate) fn stream_is_slice<'a>(
+/// Checks that a stream returns the records and diagnostics of the reader. Times are compared as far as
+/// `time` returns them.
+pub(crate) fn check_stream<'a>(
     stream: &mut dyn LogStream,
     log: &dyn LogReader,
     mut records: impl Iterator<Item = Record<'a>>,
     time: fn(&Record<'_>) -> Option<Timestamp>,
 ) {
-    while let Some(got) = stream.next_record().expect("memory can be read") {
-        let want = records.next().expect("the slice has as many records");
+    while let Some(got) = stream.next_record().expect("reading memory succeeds") {
+        let want = records.next().expect("the reader has as many records");
         assert_eq!((got.offset, got.seq, time(&got)), (want.offset, want.seq, time(&want)));
         assert_eq!(got.payload, want.payload);
     }
-    assert!(records.next().is_none(), "the slice has more records");
+    assert!(records.next().is_none(), "the reader has more records");
     assert_eq!(stream.diagnostics().list(), log.diagnostics().list());
 }

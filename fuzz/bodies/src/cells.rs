@@ -1,4 +1,4 @@
-//! Cells of tables compared with the values of records.
+//! Compares cells of tables with values of records.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -8,10 +8,10 @@ use arrow_array::{Array, RecordBatch, downcast_integer_array};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use rovelog::Value;
 
-/// Maximum nesting of a value whose columns are compared: deeper types become flat columns.
-const DEPTH: usize = 20;
+/// Maximum nesting of a value that is compared. Deeper types become flat columns.
+const MAX_DEPTH: usize = 20;
 
-/// Returns the nanoseconds of a time or a duration.
+/// Returns the nanoseconds of a time or a duration, which is a struct of `sec` and `nsec`.
 fn nanos(value: &Value) -> Option<i64> {
     let Value::Struct(fields) = value else { return None };
     let [(sec_name, sec), (nsec_name, nsec)] = &fields[..] else { return None };
@@ -24,21 +24,22 @@ fn nanos(value: &Value) -> Option<i64> {
     part(sec)?.checked_mul(1_000_000_000)?.checked_add(part(nsec)?).filter(|_| named)
 }
 
-/// Returns a list as text; nothing if its elements are nothing.
+/// Returns a list as text. The text is empty if those of all elements are.
 fn list_of(items: impl Iterator<Item = String>) -> String {
     let items: Vec<_> = items.collect();
     if items.iter().all(String::is_empty) { String::new() } else { format!("[{}]", items.join(", ")) }
 }
 
-/// Returns a struct as text, without fields that are nothing; nothing if there are no others.
+/// Returns a struct as text, without fields whose text is empty. The text is empty if no field is left.
 fn struct_of(fields: impl Iterator<Item = (String, String)>) -> String {
     let fields = fields.filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}"));
     let fields: Vec<_> = fields.collect();
     if fields.is_empty() { String::new() } else { format!("{{{}}}", fields.join(", ")) }
 }
 
-/// Returns a value as text, in the form of [`cell`]. Floats are their bits, because NaN has many.
-fn text_of(value: &Value) -> String {
+/// Returns a value as text in the form of [`cell_text`]. Floats are shown as bits, because there are many
+/// NaNs.
+fn value_text(value: &Value) -> String {
     if let Some(nanos) = nanos(value) {
         return nanos.to_string();
     }
@@ -51,20 +52,20 @@ fn text_of(value: &Value) -> String {
         Value::F64(v) => format!("{:016x}", v.to_bits()),
         Value::Text(v) => format!("{v:?}"),
         Value::Bytes(v) => format!("{v:x?}"),
-        Value::List(items) => list_of(items.iter().map(text_of)),
+        Value::List(items) => list_of(items.iter().map(value_text)),
         Value::Struct(fields) => {
-            struct_of(fields.iter().map(|(name, value)| (name.to_string(), text_of(value))))
+            struct_of(fields.iter().map(|(name, value)| (name.to_string(), value_text(value))))
         }
-        other => panic!("a new kind of value: {other:?}"),
+        other => panic!("an unknown kind of value: {other:?}"),
     }
 }
 
 /// Returns an element of a column as text.
-fn cell(array: &dyn Array, row: usize) -> String {
+fn cell_text(array: &dyn Array, row: usize) -> String {
     if array.is_null(row) {
         return "null".to_owned();
     }
-    let list = |items: &dyn Array| list_of((0..items.len()).map(|at| cell(items, at)));
+    let list = |items: &dyn Array| list_of((0..items.len()).map(|at| cell_text(items, at)));
     match array.data_type() {
         DataType::Boolean => array.as_boolean().value(row).to_string(),
         DataType::Float32 => format!("{:08x}", array.as_primitive::<Float32Type>().value(row).to_bits()),
@@ -81,7 +82,7 @@ fn cell(array: &dyn Array, row: usize) -> String {
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
             let fields = fields.iter().zip(columns);
-            struct_of(fields.map(|(field, array)| (field.name().clone(), cell(array, row))))
+            struct_of(fields.map(|(field, array)| (field.name().clone(), cell_text(array, row))))
         }
         _ => downcast_integer_array!(
             array => array.value(row).to_string(),
@@ -90,7 +91,7 @@ fn cell(array: &dyn Array, row: usize) -> String {
     }
 }
 
-/// Returns the nesting of a value.
+/// Returns the depth of nested structs and lists.
 fn depth(value: &Value) -> usize {
     match value {
         Value::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -99,76 +100,81 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Returns a value as columns have it: text that is not UTF-8 has replacements there, and is bytes in
-/// values.
-fn with_text(data_type: &DataType, value: &Value) -> Value {
+/// Returns a value as a column stores it. Text that is not UTF-8 is bytes in a value, and text with
+/// replacement characters in a column.
+fn with_replacements(data_type: &DataType, value: &Value) -> Value {
     match (data_type, value) {
         (DataType::Utf8, Value::Bytes(bytes)) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
         (DataType::List(item) | DataType::FixedSizeList(item, _), Value::List(values)) => {
-            Value::List(values.iter().map(|value| with_text(item.data_type(), value)).collect())
+            Value::List(values.iter().map(|value| with_replacements(item.data_type(), value)).collect())
         }
         (DataType::Struct(fields), Value::Struct(values)) => {
             let values = fields.iter().zip(values);
             Value::record(
-                values.map(|(field, (name, value))| (name.clone(), with_text(field.data_type(), value))),
+                values.map(|(field, (name, value))| {
+                    (name.clone(), with_replacements(field.data_type(), value))
+                }),
             )
         }
         _ => value.clone(),
     }
 }
 
-/// Returns the value of a record as columns with this schema have it.
+/// Returns the value of a record as columns with this schema store it.
 pub(crate) fn as_columns(value: &Value, schema: &Schema) -> Value {
     let Value::Struct(values) = value else { return value.clone() };
     Value::record(values.iter().map(|(name, value)| {
         let field = schema.fields().iter().skip(1).find(|field| field.name() == &**name);
-        (name.clone(), field.map_or_else(|| value.clone(), |field| with_text(field.data_type(), value)))
+        (
+            name.clone(),
+            field.map_or_else(|| value.clone(), |field| with_replacements(field.data_type(), value)),
+        )
     }))
 }
 
-/// A row: its time, and the value of its record.
+/// The time of a row, and the value of its record.
 pub(crate) type Row = (Option<i64>, Value);
 
-/// Checks a table that was read from a file: its first columns are `t_ns` and `time`, then come the
-/// fields. Fields that hold no value may be left out. Tables `with_more` have other columns too:
-/// fields are found by their names.
-pub(crate) fn check_table(table: &RecordBatch, rows: &[Row], with_more: bool) {
+/// Checks a table that was read from a file. Its first columns are `t_ns` and `time`. The fields follow,
+/// except those without any value. With `has_more_columns`, fields are found by name instead.
+pub(crate) fn check_table(table: &RecordBatch, rows: &[Row], has_more_columns: bool) {
     assert_eq!(table.num_rows(), rows.len(), "rows of the table");
     let times = table.column(0).as_primitive::<Int64Type>();
     for (row, (time, value)) in rows.iter().enumerate() {
         assert_eq!(times.is_valid(row).then(|| times.value(row)), *time, "t_ns of row {row}");
         let Value::Struct(fields) = value else { panic!("a record is a struct") };
-        if depth(value) > DEPTH {
+        if depth(value) > MAX_DEPTH {
             continue;
         }
-        if with_more {
+        if has_more_columns {
             for (name, value) in fields {
                 if let Some(column) = table.column_by_name(name) {
-                    assert_eq!(cell(column, row), text_of(value), "{name} of row {row}");
+                    assert_eq!(cell_text(column, row), value_text(value), "{name} of row {row}");
                 }
             }
             continue;
         }
         let holds = |text: &String| !text.is_empty();
-        let want: Vec<_> = fields.iter().map(|(_, value)| text_of(value)).filter(holds).collect();
-        let columns = table.columns()[2..].iter().map(|column| cell(column, row));
+        let want: Vec<_> = fields.iter().map(|(_, value)| value_text(value)).filter(holds).collect();
+        let columns = table.columns()[2..].iter().map(|column| cell_text(column, row));
         assert_eq!(columns.filter(holds).collect::<Vec<_>>(), want, "row {row}");
     }
 }
 
-/// A cell that CSV should have.
+/// The expected text of a CSV cell.
 enum Cell {
     /// This text.
     Text(String),
-    /// A number that parses to these bits.
+    /// Text that parses to a number with these bits.
     F32(u32),
+    /// Text that parses to a number with these bits.
     F64(u64),
-    /// A date.
+    /// Any date.
     Date,
 }
 
 impl Cell {
-    fn is(&self, text: &str) -> bool {
+    fn matches(&self, text: &str) -> bool {
         match self {
             Self::Text(want) => text == want,
             Self::F32(bits) if f32::from_bits(*bits).is_nan() => text == "NaN",
@@ -180,22 +186,22 @@ impl Cell {
     }
 }
 
-/// Returns a value with times in the form of CSV: whole seconds, and nanoseconds below one.
-fn normal(value: &Value) -> Value {
+/// Returns a value with times as CSV has them: whole seconds, and nanoseconds below one second.
+fn with_normalized_times(value: &Value) -> Value {
     if let Some(nanos) = nanos(value) {
         let sec = Value::Int(nanos.div_euclid(1_000_000_000), 32);
         return Value::record([("sec", sec), ("nsec", Value::Int(nanos.rem_euclid(1_000_000_000), 32))]);
     }
     match value {
-        Value::List(items) => Value::List(items.iter().map(normal).collect()),
-        Value::Struct(fields) => {
-            Value::Struct(fields.iter().map(|(name, value)| (name.clone(), normal(value))).collect())
-        }
+        Value::List(items) => Value::List(items.iter().map(with_normalized_times).collect()),
+        Value::Struct(fields) => Value::Struct(
+            fields.iter().map(|(name, value)| (name.clone(), with_normalized_times(value))).collect(),
+        ),
         other => other.clone(),
     }
 }
 
-/// Adds the cells of a value of this type.
+/// Adds the expected cells of a value with this type.
 fn cells(data_type: &DataType, value: &Value, found: &mut Vec<Cell>) {
     match (data_type, value) {
         (DataType::Struct(fields), Value::Struct(values)) => {
@@ -209,38 +215,38 @@ fn cells(data_type: &DataType, value: &Value, found: &mut Vec<Cell>) {
                 cells(item.data_type(), value, found);
             }
         }
-        (DataType::List(_), value) => found.push(Cell::Text(normal(value).to_json())),
-        // CSV has no place for them, and reports them.
+        (DataType::List(_), value) => found.push(Cell::Text(with_normalized_times(value).to_json())),
+        // CSV leaves out bytes, and reports them.
         (DataType::Binary | DataType::FixedSizeBinary(_), _) => {}
         (DataType::Timestamp(..), _) => found.push(Cell::Date),
         (_, Value::F32(value)) => found.push(Cell::F32(value.to_bits())),
         (_, Value::F64(value)) => found.push(Cell::F64(value.to_bits())),
         (_, Value::Text(text)) => found.push(Cell::Text(text.clone())),
         (_, Value::Null) => found.push(Cell::Text(String::new())),
-        (_, value) => found.push(Cell::Text(text_of(value))),
+        (_, value) => found.push(Cell::Text(value_text(value))),
     }
 }
 
-/// Checks a CSV file of a topic with this schema: two columns of times, then the leaves of the
-/// fields. A table may have more columns, as for [`check_table`].
-pub(crate) fn check_csv(text: &[u8], schema: &Schema, rows: &[Row], with_more: bool) {
+/// Checks a CSV file of a topic with this schema. Two columns of times come first, then the leaves of the
+/// fields. `has_more_columns` is as for [`check_table`].
+pub(crate) fn check_csv(text: &[u8], schema: &Schema, rows: &[Row], has_more_columns: bool) {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);
-    let mut lines = reader.records().map(|line| line.expect("lines of one width"));
-    let head = lines.next().expect("a first line");
+    let mut lines = reader.records().map(|line| line.expect("all lines have the same number of cells"));
+    let head = lines.next().expect("the file has a header");
     assert_eq!((&head[0], &head[1]), ("time", "t_ns"));
     for (row, (time, value)) in rows.iter().enumerate() {
         let line = lines.next().expect("a line for each record");
         assert_eq!(&line[1], time.map_or(String::new(), |time| time.to_string()), "t_ns of row {row}");
         let Value::Struct(fields) = value else { panic!("a record is a struct") };
         let mut want = Vec::new();
-        if with_more {
+        if has_more_columns {
             for (name, value) in fields {
-                // Cells of plain fields; others have several columns.
+                // Fields with several columns are left out.
                 let Ok(field) = schema.field_with_name(name) else { continue };
                 let at = head.iter().position(|column| column == &**name);
                 cells(field.data_type(), value, &mut want);
                 if let (Some(at), [cell]) = (at, &want[..]) {
-                    assert!(cell.is(&line[at]), "row {row}, {name}: {:?} for {value:?}", &line[at]);
+                    assert!(cell.matches(&line[at]), "row {row}, {name}: {:?} for {value:?}", &line[at]);
                 }
                 want.clear();
             }
@@ -251,7 +257,7 @@ pub(crate) fn check_csv(text: &[u8], schema: &Schema, rows: &[Row], with_more: b
         }
         assert_eq!(line.len(), 2 + want.len(), "cells of row {row}: {head:?}");
         for (at, (cell, text)) in want.iter().zip(line.iter().skip(2)).enumerate() {
-            assert!(cell.is(text), "row {row}, {}: {text:?} for {value:?}", &head[at + 2]);
+            assert!(cell.matches(text), "row {row}, {}: {text:?} for {value:?}", &head[at + 2]);
         }
     }
     assert!(lines.next().is_none(), "more lines than records");

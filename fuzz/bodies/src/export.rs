@@ -1,4 +1,4 @@
-//! Bodies for exports: a log of any model is written, exported, and read back.
+//! Fuzz target for exports: a log is written from a model, exported, and read back.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use rovelog_export::{Provenance, ndjson};
 use crate::cells::{Row, as_columns, check_csv, check_table};
 use crate::{rld, ulog, vel};
 
-/// A bag to write, whose messages have fields.
+/// A bag to write. Its messages have definitions with fields.
 #[derive(Arbitrary, Debug)]
 struct Bag {
     compression: u8,
-    /// Topic and fields of each connection.
+    /// Topic of each connection, and the type and array length of its fields.
     connections: Vec<(u8, Vec<(u8, u8)>)>,
     /// Connection, time and payload of each message.
     messages: Vec<(u8, u32, u32, Vec<u8>)>,
 }
 
-/// Returns a definition with these fields: a type, and whether it is an array.
+/// Returns a definition with fields of these types and array lengths.
 fn definition(fields: &[(u8, u8)]) -> String {
     const TYPES: [&str; 16] = [
         "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32",
@@ -50,7 +50,7 @@ fn definition(fields: &[(u8, u8)]) -> String {
     text
 }
 
-/// Returns the bag of a model.
+/// Writes the bag of an arbitrary model.
 fn bag(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     let model = Bag::arbitrary(data).ok()?;
     let compression = Compression::ALL[usize::from(model.compression) % Compression::ALL.len()];
@@ -67,48 +67,48 @@ fn bag(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
                 ..ConnectionHeader::default()
             }
             .to_data();
-            ids.push(bag.connect(topic.as_bytes(), &header).expect("few connections"));
+            ids.push(bag.connect(topic.as_bytes(), &header).expect("the bag has few connections"));
         }
         for (connection, sec, nsec, payload) in &model.messages {
             if let Some(id) = ids.get(usize::from(*connection) % ids.len().max(1)) {
-                bag.message(*id, (*sec, *nsec), payload).expect("memory takes it");
+                bag.message(*id, (*sec, *nsec), payload).expect("writing to memory succeeds");
             }
         }
         Ok::<_, BagError>(())
     });
-    written.expect("memory takes it");
+    written.expect("writing to memory succeeds");
     Some(out)
 }
 
-/// Returns the log of a model, in the format that the first byte selects.
-fn modelled(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
+/// Writes the log of an arbitrary model. The first byte selects the format.
+fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     match u8::arbitrary(data).ok()? % 4 {
-        0 => ulog::modelled(data),
-        1 => rld::modelled(data),
-        2 => vel::modelled(data),
+        0 => ulog::from_model(data),
+        1 => rld::from_model(data),
+        2 => vel::from_model(data),
         _ => bag(data),
     }
 }
 
-/// What is exported of a log of any model is what the log holds.
+/// Exported files have what the log has.
 pub fn any_export(data: &[u8]) {
-    let Some(bytes) = modelled(&mut Unstructured::new(data)) else { return };
+    let Some(bytes) = from_model(&mut Unstructured::new(data)) else { return };
     let Ok(log) = rovelog::from_bytes(Bytes::from(bytes), &ReadOptions::default()) else { return };
     check_exports(&log);
 }
 
-/// Checks every kind of export of a log.
+/// Checks exports of a log in all formats.
 pub(crate) fn check_exports(log: &AnyLog) {
     check_ndjson(log);
     check_tables(log);
     check_mcap(log);
 }
 
-/// Each line is a record: its place, and the JSON of its value.
+/// Checks that each line has the offset of a record and the JSON of its value.
 fn check_ndjson(log: &AnyLog) {
     let mut out = Vec::new();
-    let (written, losses) =
-        ndjson::write(&**log, &Select::all(), Jobs::ONE, &mut out, &mut |_| ()).expect("memory takes it");
+    let (written, losses) = ndjson::write(&**log, &Select::all(), Jobs::ONE, &mut out, &mut |_| ())
+        .expect("writing to memory succeeds");
     let text = String::from_utf8(out).expect("JSON is text");
     let mut lines = text.lines();
     let mut undecodable = 0;
@@ -134,41 +134,41 @@ fn check_ndjson(log: &AnyLog) {
     assert_eq!(losses.is_empty(), undecodable == 0, "{losses:?}");
 }
 
-/// Every topic with columns, as CSV and as Parquet.
+/// Checks CSV and Parquet files of every topic with columns.
 fn check_tables(log: &AnyLog) {
     let all = Select::all();
     let columns = |topic: &Topic| log.own(topic).and_then(|topic| topic.columns(&all));
-    // Rows without a time keep their place among those that are sorted: left to the tests of exports.
+    // Sorting rows by time keeps rows without a time in place, which only the tests of exports check.
     let is_ordered = |topic: &Topic| topic.in_order || topic.timed == topic.count;
     let topics = log.topics().iter().filter(|topic| topic.count > 0 && is_ordered(topic));
-    // A message with packets of a Velodyne is a row for each packet.
-    let is_row = |topic: &&Topic| topic.type_name != vel_format::Kind::Velodyne.name();
-    let topics: Vec<&Topic> = topics.filter(is_row).filter(|topic| columns(topic).is_ok()).collect();
+    // A message of a Velodyne has a row for each packet.
+    let has_one_row = |topic: &&Topic| topic.type_name != vel_format::Kind::Velodyne.name();
+    let topics: Vec<&Topic> = topics.filter(has_one_row).filter(|topic| columns(topic).is_ok()).collect();
     let mut options = TableOptions::default();
     (options.jobs, options.blobs, options.time_unit) = (Jobs::ONE, true, TimeUnit::Nanoseconds);
     let provenance = Provenance::new("log");
-    // Tables of VEL logs have the header of each message, and values in other units.
-    let with_more = matches!(log, AnyLog::Vel(_));
-    let schema = |topic: &Topic| columns(topic).expect("it has columns").schema();
+    // Tables of VEL logs also have columns for the header of each message and for values in other units.
+    let has_more_columns = matches!(log, AnyLog::Vel(_));
+    let schema = |topic: &Topic| columns(topic).expect("the topic has columns").schema();
     let rows: Vec<Vec<Row>> = topics.iter().map(|topic| rows(log, topic, &schema(topic))).collect();
     let write = |kind| {
         let outputs = topics.iter().map(|topic| (*topic, Vec::new())).collect();
         table::write(&**log, outputs, &all, (kind, &options), &provenance, &mut |_| ())
-            .expect("memory takes it")
+            .expect("writing to memory succeeds")
             .0
     };
     for ((table, topic), rows) in write(Kind::Csv).iter().zip(&topics).zip(&rows) {
         let schema = schema(topic);
         assert_eq!(table.rows, rows.len() as u64, "rows of {}", topic.name);
-        check_csv(&table.out, &schema, rows, with_more);
+        check_csv(&table.out, &schema, rows, has_more_columns);
     }
     for (table, rows) in write(Kind::Parquet).into_iter().zip(&rows) {
-        check_table(&read_parquet(table.out), rows, with_more);
+        check_table(&read_parquet(table.out), rows, has_more_columns);
     }
 }
 
-/// Returns the rows of a topic in the order of its table: records that fit their definition. Others have
-/// the one field `raw`.
+/// Returns the rows of a topic in the order of its table. Records that do not fit their definition, and so
+/// have only a field `raw`, are left out.
 fn rows(log: &AnyLog, topic: &Topic, schema: &Schema) -> Vec<Row> {
     let fits = |value: &Value| match value {
         Value::Struct(fields) if matches!(log, AnyLog::Rosbag(_)) => fields
@@ -181,7 +181,7 @@ fn rows(log: &AnyLog, topic: &Topic, schema: &Schema) -> Vec<Row> {
     let records = records.map(|record| record.expect("a valid record"));
     let mut records: Vec<_> = records.filter(|record| record.topic.id == topic.id).collect();
     if topic.in_order {
-        // A record without a time keeps its place in a table; among all records it takes that of the log.
+        // In a table, a record without a time stays where it is in the file.
         records.sort_by_key(|record| record.offset);
     }
     let time = |record: &Record<'_>| record.time.map(|time| time.nanos);
@@ -191,23 +191,23 @@ fn rows(log: &AnyLog, topic: &Topic, schema: &Schema) -> Vec<Row> {
 
 fn read_parquet(bytes: Vec<u8>) -> RecordBatch {
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).expect("a Parquet file");
-    // The reader's own schema lacks the metadata of the file.
+    // The schema of the batches lacks the metadata of the file.
     let schema = Arc::clone(builder.schema());
     let batches = builder.build().expect("a Parquet file");
     let batches =
         batches.map(|batch| batch.expect("a batch").with_schema(Arc::clone(&schema)).expect("its schema"));
-    concat_batches(&schema, &batches.collect::<Vec<_>>()).expect("one schema")
+    concat_batches(&schema, &batches.collect::<Vec<_>>()).expect("all batches have one schema")
 }
 
-/// The file has the messages that were counted; those of a bag have their bytes.
+/// Checks that the file has as many messages as were counted, and the payloads of a bag.
 fn check_mcap(log: &AnyLog) {
     let mut options = McapOptions::default();
     let is_bag = matches!(log, AnyLog::Rosbag(_));
-    // Without the messages that are added for viewers, each message of a bag is one.
+    // Without the messages that are added for viewers, messages and records of a bag correspond.
     (options.jobs, options.typed) = (Jobs::ONE, !is_bag);
     let provenance = Provenance::new("log");
     let exported = mcap::write(log, &Select::all(), &options, &provenance, Vec::new(), &mut |_| ())
-        .expect("memory takes it");
+        .expect("writing to memory succeeds");
     let messages = ::mcap::MessageStream::new(&exported.out).expect("an MCAP file");
     let messages: Vec<_> = messages.map(|message| message.expect("a message")).collect();
     assert_eq!(messages.len() as u64, exported.messages);

@@ -1,6 +1,7 @@
-//! Bodies of the fuzz targets, as plain functions over any bytes. Each must return for any input.
+//! The properties that the fuzz targets check, as plain functions over bytes. Each must return for any
+//! input.
 #![forbid(unsafe_code)]
-#![expect(clippy::missing_panics_doc, reason = "a panic is how a body reports")]
+#![expect(clippy::missing_panics_doc, reason = "a body reports a violation by a panic")]
 
 mod alike;
 pub mod campaign;
@@ -21,15 +22,15 @@ pub use rosbag2::{rosbag_chunk, rosbag_chunk_write};
 pub use ulog::{ulog_declarations, ulog_read, ulog_rewrite, ulog_stream, ulog_write};
 pub use vel::{vel_declarations, vel_read, vel_rewrite, vel_stream, vel_write};
 
-/// A body of a fuzz target.
+/// The function of a fuzz target.
 pub type Body = fn(&[u8]);
 
-/// Lists bodies by name.
+/// Pairs functions with their names.
 macro_rules! bodies {
     ($($name:ident),* $(,)?) => { &[$((stringify!($name), $name)),*] };
 }
 
-/// All bodies with the names of their targets, for running them over files.
+/// All bodies with the names of their targets, so that tests can run them over files.
 pub const ALL: &[(&str, Body)] = bodies![
     any_export,
     any_merge,
@@ -59,7 +60,7 @@ pub const ALL: &[(&str, Body)] = bodies![
     vel_write,
 ];
 
-/// Detection agrees with opening: a file detected as one format is never refused as another one.
+/// Detection agrees with opening: a log of a detected format is not refused as another format.
 pub fn detect(data: &[u8]) {
     use rovelog::{Detection, ErrorKind};
     let detected = rovelog::detect(&data[..data.len().min(rovelog::core::reader::PROBE_LEN)]);

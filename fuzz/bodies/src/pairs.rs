@@ -1,4 +1,4 @@
-//! Bodies for operations in sequence.
+//! Operations in sequence: damage, recover and export; slice and merge.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use rovelog::{Align, AnyLog, Bytes, ReadOptions, RecoverOptions, Select};
 use crate::campaign::damage_one;
 use crate::export::check_exports;
 
-/// Maximum bytes of payloads of a log whose exports are checked.
-const EXPORTED: usize = 64 << 10;
+/// Maximum size of the payloads of a log whose exports are checked.
+const MAX_EXPORTED_BYTES: usize = 64 << 10;
 
 fn open(bytes: &[u8]) -> Option<AnyLog> {
     let mut options = ReadOptions::default();
@@ -16,29 +16,31 @@ fn open(bytes: &[u8]) -> Option<AnyLog> {
     rovelog::from_bytes(Bytes::copy_from_slice(bytes), &options).ok()
 }
 
-/// Damages a log in the way that the last two bytes select, recovers it, and exports the result: the
-/// recovered log has what recovery reported, and its exports are what it holds.
+/// A damaged and recovered log has as many records as recovery reported, and its exports hold them. The
+/// last two bytes of the input select the damage.
 pub fn any_recover(data: &[u8]) {
     let Some((log, [operator, seed])) = data.split_last_chunk() else { return };
     let damaged = damage_one(log, *operator, *seed);
     let Some(log) = open(&damaged) else { return };
     let mut out = Vec::new();
-    let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
+    let report = log.recover(&mut out, &RecoverOptions::default()).expect("writing to memory succeeds");
     if report.records == 0 {
         return;
     }
     let recovered = open(&out).expect("a recovered log opens");
     assert_eq!(recovered.info().records, report.records);
     let payloads = recovered.records(&Select::all()).map_while(Result::ok).map(|record| record.payload.len());
-    if payloads.sum::<usize>() <= EXPORTED {
+    if payloads.sum::<usize>() <= MAX_EXPORTED_BYTES {
         check_exports(&recovered);
     }
 }
 
-/// Returns how often each record is in a log: topic, time, payload. Of an RLD, times are fitted to the
-/// whole log, and unused words of rows are not written: its values are compared. A message of a VEL log
-/// whose time is no number takes the time of the one before it, which may be another one.
-fn records(log: &AnyLog) -> BTreeMap<(String, Option<i64>, Vec<u8>), u64> {
+/// Counts the records of a log by topic, time and payload.
+///
+/// For an RLD, times are left out because they are fitted to the whole log, and values take the place of
+/// payloads because unused words of rows are not written. For a VEL log, times are left out because a
+/// message whose time is not a number takes that of the message before it.
+fn count_records(log: &AnyLog) -> BTreeMap<(String, Option<i64>, Vec<u8>), u64> {
     let mut counts = BTreeMap::new();
     for record in log.records(&Select::all()) {
         let record = record.expect("a valid record");
@@ -47,20 +49,20 @@ fn records(log: &AnyLog) -> BTreeMap<(String, Option<i64>, Vec<u8>), u64> {
             AnyLog::Vel(_) => (None, record.payload.to_vec()),
             _ => (record.time.map(|time| time.nanos), record.payload.to_vec()),
         };
-        // `#2` tells topics apart that have records in this log.
+        // `#2` distinguishes topics of one name, depending on which of them have records.
         let name = record.topic.name.split('#').next().unwrap_or_default().to_owned();
         *counts.entry((name, time, content)).or_default() += 1;
     }
     counts
 }
 
-/// Two slices that meet at a time, merged, have the records of the whole log.
+/// Two slices that meet at a time have the records of the whole log when they are merged.
 pub fn any_merge(data: &[u8]) {
     let Some((log, [at])) = data.split_last_chunk() else { return };
     let Some(log) = open(log) else { return };
     let Some((start, end)) = log.info().start.zip(log.info().end) else { return };
-    // Where the clock of an RLD goes back, a time is in several places, and block times that do not
-    // follow each other can mean rows of another size.
+    // If the clock of an RLD goes back, several rows have one time, and block times that do not follow each
+    // other can be taken for rows of another size.
     if matches!(log, AnyLog::Rld(_)) && log.topics().iter().any(|topic| !topic.in_order) {
         return;
     }
@@ -68,31 +70,39 @@ pub fn any_merge(data: &[u8]) {
     let cut =
         i64::try_from(i128::from(start.nanos) + span * i128::from(*at) / 255).expect("between two times");
     let all = Select::all();
-    // What cannot be read, but has a place in time, is part of a slice.
+    // A slice keeps damaged ranges within its times.
     let intact = log.info().lost.is_empty();
     let mut parts = Vec::new();
     for select in [all.clone().between(None, Some(cut)), all.between(Some(cut), None)] {
         let mut out = Vec::new();
         let Ok(sliced) = log.slice(&select, &mut out) else { return };
-        // A block of an RLD is kept whole where a gap follows in the next: its rows are in both.
+        // A slice of an RLD keeps a block as a whole before a gap, so both slices have its rows.
         if sliced.details.iter().any(|detail| detail.key == "rows_more") {
             return;
         }
         let part = open(&out).expect("a slice opens");
         assert_eq!(part.info().records, sliced.records);
-        assert!(!intact || part.info().lost.is_empty(), "a slice is intact: {:?}", part.diagnostics().list());
+        assert!(
+            !intact || part.info().lost.is_empty(),
+            "a slice of an intact log is damaged: {:?}",
+            part.diagnostics().list()
+        );
         parts.push(part);
     }
     let mut out = Vec::new();
     let Ok(merged) = rovelog::merge(&parts, Align::AsIs, &mut out) else { return };
     let again = open(&out).expect("a merged log opens");
     assert_eq!(again.info().records, merged.records);
-    assert!(!intact || again.info().lost.is_empty(), "it is intact: {:?}", again.diagnostics().list());
-    let (want, got) = (records(&log), records(&again));
+    assert!(
+        !intact || again.info().lost.is_empty(),
+        "a merged log of intact ones is damaged: {:?}",
+        again.diagnostics().list()
+    );
+    let (want, got) = (count_records(&log), count_records(&again));
     let missing: Vec<_> = want.iter().filter(|(record, count)| got.get(*record) < Some(*count)).collect();
     let more: Vec<_> = got.iter().filter(|(record, count)| want.get(*record) < Some(*count)).collect();
-    // One RLD file cannot have a short block before a gap, which the time of the cut can be.
-    let is_named = matches!(log, AnyLog::Rld(_)) && !merged.left_out.is_empty();
-    let is_whole = missing.is_empty() || is_named;
-    assert!(is_whole && more.is_empty(), "not in two halves: {missing:?}; only in them: {more:?}");
+    // An RLD cannot have a short block before a gap. The merge reports the rows that it leaves out.
+    let is_reported = matches!(log, AnyLog::Rld(_)) && !merged.left_out.is_empty();
+    let is_complete = missing.is_empty() || is_reported;
+    assert!(is_complete && more.is_empty(), "missing records: {missing:?}; additional records: {more:?}");
 }

@@ -1,4 +1,4 @@
-//! Bodies for RLD.
+//! Fuzz targets for RLD.
 
 use std::io::Cursor;
 
@@ -13,20 +13,20 @@ use rovelog::rld_format::{RldReader, RldStream};
 use rovelog::{Bytes, LogReader, ReadOptions, State};
 use zerocopy::FromBytes as _;
 
-use crate::alike::{Pieces, both, decode, read_records, stream_is_slice};
+use crate::alike::{Pieces, both, check_stream, decode, read_records};
 
 fn open(data: &[u8]) -> Option<RldReader> {
     RldReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Reads the whole log and adds up the bytes: header, rows with their block times, rows that the
-/// header does not count, and losses are the file.
+/// The log can be read, and its parts add up to the file: header, rows with their block times, rows that
+/// the header does not count, and losses.
 pub fn rld_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let body = log.layout().map_or(0, |layout| layout.body(log.rows()));
-    let behind = log.diagnostics().list().iter().filter(|d| d.rule.name == "header_behind");
-    let behind: u64 = behind.map(|d| d.range.end - d.range.start).sum();
-    let accounted = u128::from(log.header().size() + behind) + body + u128::from(log.info().lost.bytes);
+    let after_header = log.diagnostics().list().iter().filter(|d| d.rule.name == "header_behind");
+    let after_header: u64 = after_header.map(|d| d.range.end - d.range.start).sum();
+    let accounted = u128::from(log.header().size() + after_header) + body + u128::from(log.info().lost.bytes);
     assert_eq!(accounted, data.len() as u128, "bytes are not accounted for");
     read_records(&log, decode);
     if let Ok(mut sums) = log.accumulator(&StatsOptions::default()) {
@@ -34,34 +34,33 @@ pub fn rld_read(data: &[u8]) {
     }
 }
 
-/// The recovered log is valid and holds every row.
+/// The recovered log is valid and has every row.
 pub fn rld_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
     let mut out = Vec::new();
-    let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
+    let report = log.recover(&mut out, &RecoverOptions::default()).expect("writing to memory succeeds");
     assert_eq!(report.kept_bytes + report.lost_bytes(), data.len() as u64);
     let again = open(&out).expect("a recovered log opens");
     assert_eq!(again.info().state, State::Complete);
     assert!(again.rows() >= log.rows());
     let lost = &log.info().lost;
-    assert_eq!(report.lost_bytes(), lost.bytes, "what is called lost is what recovery leaves out");
+    assert_eq!(report.lost_bytes(), lost.bytes, "recovery loses what reading reports as lost");
     assert_eq!(report.missing_records, lost.missing_records);
     assert_eq!(again.rows(), log.rows() + lost.left_out_records);
 }
 
-/// The stream yields what the slice yields, however its input is split.
+/// The stream returns what the reader returns, however its input is split into pieces.
 pub fn rld_stream(data: &[u8]) {
     let stream = RldStream::new(Pieces(data), &ReadOptions::default());
     let Some((log, mut stream)) = both(open(data), stream) else { return };
-    // A pipe cannot know times that are fitted to the whole log.
-    stream_is_slice(&mut stream, &log, log.records_in_file_order(), |_| None);
+    // Times are fitted to the whole log, which a stream does not have.
+    check_stream(&mut stream, &log, log.records_in_file_order(), |_| None);
 }
 
-/// The declared header and block times agree with the views of the same bytes; writing gives the
-/// bytes that were read.
+/// Parsed header and block times equal the views of the same bytes. Writing gives the bytes that were read.
 pub fn rld_declarations(data: &[u8]) {
     if let Ok(header) = Header::from_bytes(data, None) {
-        let (view, _) = LeadIn::ref_from_prefix(data).expect("a header starts with it");
+        let (view, _) = LeadIn::ref_from_prefix(data).expect("a header starts with its lead-in");
         assert_eq!(header.lead_in, *view);
         let again = header.to_bytes();
         assert_eq!(again.len() as u64, header.size());
@@ -80,9 +79,11 @@ struct Model {
     start: i64,
     comment: String,
     channels: Vec<ModelChannel>,
+    /// Realtime and monotonic time of each block.
     blocks: Vec<(i64, i64)>,
-    /// Rows of the last block, which has fewer than the others.
+    /// Number of rows in the last block.
     last_rows: u8,
+    /// Bytes of rows, which are repeated as needed.
     bytes: Vec<u8>,
 }
 
@@ -92,6 +93,7 @@ struct ModelChannel {
     unit: u8,
     scale: i8,
     size: u8,
+    /// Index of the channel that says whether a value is valid.
     valid: Option<u8>,
 }
 
@@ -104,7 +106,7 @@ struct Written {
 }
 
 impl Model {
-    /// Writes the log; `None` if the format cannot hold it.
+    /// Writes the log. Returns `None` if the format cannot represent it.
     fn write(&self) -> Option<Written> {
         let name = |index: usize| format!("{index}{}", self.channels[index].name);
         let channel = |(index, channel): (usize, &ModelChannel)| ChannelSpec {
@@ -135,7 +137,7 @@ impl Model {
                 written.extend(rows.chunks_exact(row).map(|row| (block_times, row.to_vec())));
             }
         }
-        let (bytes, report) = log.finish_in_place().expect("memory takes it");
+        let (bytes, report) = log.finish_in_place().expect("writing to memory succeeds");
         let bytes = bytes.into_inner();
         assert_eq!((report.rows, report.bytes), (written.len() as u64, bytes.len() as u64));
         let channels = spec.channels.into_iter().map(|channel| channel.name).collect();
@@ -143,35 +145,34 @@ impl Model {
     }
 }
 
-/// Returns the log of a model.
-pub(crate) fn modelled(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
+/// Writes the log of an arbitrary model.
+pub(crate) fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     Some(Model::arbitrary(data).ok()?.write()?.bytes)
 }
 
-/// Nanoseconds.
-const DAY: i128 = 86_400_000_000_000;
-const CENTURY: i128 = 36_525 * DAY;
+const DAY_NANOS: i128 = 86_400_000_000_000;
+const CENTURY_NANOS: i128 = 36_525 * DAY_NANOS;
 
-/// The log written from any model holds the model's rows, block times and channels, or the writer
-/// returns an error.
+/// A written log has the rows, block times and channels of its model, or the writer returns an error.
 pub fn rld_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let Some(written) = model.write() else { return };
-    let log = open(&written.bytes).expect("what is written opens");
-    // Block times that do not follow each other can look like those of rows with an extra word, which
-    // only the times tell. Such rows are never found where the times of the first two blocks follow.
+    let log = open(&written.bytes).expect("a written log opens");
+    // Only block times tell whether rows have an extra word. Random block times can look like those of rows
+    // with one, but not if the second block follows the first one.
     if log.diagnostics().list().iter().any(|d| d.rule.name == "extra_word") {
         let mut times: Vec<_> = written.rows.iter().map(|(times, _)| times).collect();
         times.dedup();
         if let [first, second, ..] = times[..] {
             let later = second.monotonic() - first.monotonic();
-            let is_near = |times: &BlockTimes| times.realtime().abs().max(times.monotonic().abs()) < CENTURY;
-            let follows = (1..DAY).contains(&later) && is_near(first) && is_near(second);
-            assert!(!follows, "rows of blocks that follow each other have no extra word");
+            let is_near =
+                |times: &BlockTimes| times.realtime().abs().max(times.monotonic().abs()) < CENTURY_NANOS;
+            let follows = (1..DAY_NANOS).contains(&later) && is_near(first) && is_near(second);
+            assert!(!follows, "consecutive blocks are taken for rows with an extra word");
         }
         return;
     }
-    assert_eq!(log.info().lost.bytes, 0, "the written log is intact: {:?}", log.diagnostics().list());
+    assert_eq!(log.info().lost.bytes, 0, "the written log is damaged: {:?}", log.diagnostics().list());
     assert_eq!(log.rows(), written.rows.len() as u64);
     assert!(log.channels().iter().map(|channel| &*channel.name).eq(&written.channels));
     for (record, (block_times, row)) in log.records_in_file_order().zip(&written.rows) {

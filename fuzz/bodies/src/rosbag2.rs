@@ -1,4 +1,4 @@
-//! Bodies for chunks of bags of V2.0.
+//! Fuzz targets for V2.0 bags.
 
 use arbitrary::{Arbitrary, Unstructured};
 use rovelog::core::wire::U32Le;
@@ -10,15 +10,15 @@ use rovelog::{Bytes, LogReader};
 
 use crate::rosbag::{rosbag_read, rosbag_rewrite, rosbag_stream};
 
-/// The version line.
+/// The version line of a V2.0 bag.
 const LINE: &[u8] = b"#ROSBAG V2.0\n";
 
-/// Reads any bytes as the data of a chunk, whose compression the first byte selects. Writing a
-/// header keeps its meaning.
+/// Any bytes can be the data of a chunk. The first byte selects its compression. Writing a header and
+/// reading it again gives the same header.
 pub fn rosbag_chunk(data: &[u8]) {
     if let Some(header) = Header::read(data) {
         let written = header.to_head(0);
-        let head = RecordHead::read(&written).expect("a head that was written is read");
+        let head = RecordHead::read(&written).expect("a written header can be read");
         assert_eq!(Header::read(head.header), Some(header));
     }
     let Some((kind, records)) = data.split_first() else { return };
@@ -42,12 +42,12 @@ struct Model {
     messages: Vec<(u8, u32, u32, Vec<u8>)>,
 }
 
-/// The bag written from any model holds the model's messages in time order, and an exact index.
+/// A written bag is intact and has the messages of its model.
 pub fn rosbag_chunk_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
     let bytes = write(&model);
-    let bag = BagReader::new(Bytes::from(bytes), &BagOptions::default()).expect("what is written opens");
-    assert_eq!(bag.info().lost.losses, 0, "the written bag is intact: {:?}", bag.diagnostics().list());
+    let bag = BagReader::new(Bytes::from(bytes), &BagOptions::default()).expect("a written log opens");
+    assert_eq!(bag.info().lost.losses, 0, "the written bag is damaged: {:?}", bag.diagnostics().list());
     let known = |connection: u8| usize::from(connection) < model.connections.len();
     let want = model.messages.iter().filter(|message| known(message.0));
     let got: Vec<_> = bag.records_in_file_order().collect();
@@ -69,11 +69,11 @@ fn write(model: &Model) -> Vec<u8> {
         let ids: Vec<_> = model.connections.iter().map(connect).collect();
         for (connection, sec, nsec, payload) in &model.messages {
             if let Some(id) = ids.get(usize::from(*connection)) {
-                assert!(bag.message(*id, (*sec, *nsec), payload).expect("memory takes it"));
+                assert!(bag.message(*id, (*sec, *nsec), payload).expect("writing to memory succeeds"));
             }
         }
         Ok::<_, BagError>(())
     });
-    assert_eq!(written.expect("memory takes it").1, out.len() as u64);
+    assert_eq!(written.expect("writing to memory succeeds").1, out.len() as u64);
     out
 }

@@ -1,4 +1,4 @@
-//! Bodies for VEL.
+//! Fuzz targets for VEL.
 
 use std::io::Cursor;
 
@@ -16,13 +16,13 @@ use rovelog::vel_format::{
 use rovelog::{Bytes, LogReader, LogStream, ReadOptions, RecoverOptions, Select};
 use zerocopy::{FromZeros as _, transmute_ref};
 
-use crate::alike::{Pieces, both, decode, read_records, stream_is_slice};
+use crate::alike::{Pieces, both, check_stream, decode, read_records};
 
 fn open(data: &[u8]) -> Option<VelReader> {
     VelReader::salvage(Bytes::copy_from_slice(data), &ReadOptions::default()).ok()
 }
 
-/// Reads the whole log.
+/// Every part of a log can be read.
 pub fn vel_read(data: &[u8]) {
     let Some(log) = open(data) else { return };
     if let Some(last) = read_records(&log, decode) {
@@ -43,8 +43,8 @@ pub fn vel_read(data: &[u8]) {
     drop((Types::parse(&text), Calibration::parse(&text)));
 }
 
-/// Every byte is in the header, the index, a message or a counted loss; contents are written as
-/// they were read; and the recovered log is valid.
+/// Every byte is in the header, the index, a message or a reported loss. Payloads are written as they were
+/// read. The recovered log is valid.
 pub fn vel_rewrite(data: &[u8]) {
     let Some(log) = open(data) else { return };
     assert_eq!(log.usage().iter().map(|usage| usage.bytes).sum::<u64>(), data.len() as u64);
@@ -54,27 +54,27 @@ pub fn vel_rewrite(data: &[u8]) {
         }
     }
     let mut out = Vec::new();
-    let report = log.recover(&mut out, &RecoverOptions::default()).expect("memory takes any bytes");
+    let report = log.recover(&mut out, &RecoverOptions::default()).expect("writing to memory succeeds");
     assert_eq!(report.kept_bytes + report.lost_bytes(), data.len() as u64);
-    assert_eq!(report.lost_bytes(), log.info().lost.bytes, "what is called lost is what recovery leaves out");
+    assert_eq!(report.lost_bytes(), log.info().lost.bytes, "recovery loses what reading reports as lost");
     let recovered = open(&out).expect("a recovered log opens");
     assert!(recovered.info().lost.is_empty(), "{:?}", recovered.diagnostics().list());
     assert_eq!(recovered.info().records, log.info().records + log.info().lost.left_out_records);
     let mut slice = Vec::new();
-    log.slice(&Select::all(), &mut slice).expect("memory takes any bytes");
+    log.slice(&Select::all(), &mut slice).expect("writing to memory succeeds");
     open(&slice).expect("a slice opens");
 }
 
-/// The stream yields what the slice yields, however its input is split.
+/// The stream returns what the reader returns, however its input is split into pieces.
 pub fn vel_stream(data: &[u8]) {
     let log = VelReader::new(Bytes::copy_from_slice(data), &ReadOptions::default()).ok();
     let stream = VelStream::new(Pieces(data), &ReadOptions::default());
     let Some((log, mut stream)) = both(log, stream) else { return };
-    stream_is_slice(&mut stream, &log, log.records_in_file_order(), |record| record.time);
+    check_stream(&mut stream, &log, log.records_in_file_order(), |record| record.time);
     assert_eq!(format!("{:?}", stream.info()), format!("{:?}", log.info()));
 }
 
-/// Writing a declaration gives the bytes that were read.
+/// Writing a structure gives the bytes that were read.
 pub fn vel_declarations(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
     let kind = Kind::ALL[usize::from(*kind) % Kind::ALL.len()];
@@ -107,7 +107,7 @@ enum ModelData {
     Pose([u8; size_of::<RobotPose>()]),
     Velodyne(u8),
     Laser(Vec<u8>, Vec<u8>, Vec<u32>),
-    /// A message of a type of its own.
+    /// A message of an unknown type: id, version, data.
     Raw(u32, u8, Vec<u8>),
 }
 
@@ -147,19 +147,19 @@ impl Model {
     }
 }
 
-/// Returns the log of a model.
-pub(crate) fn modelled(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
+/// Writes the log of an arbitrary model.
+pub(crate) fn from_model(data: &mut Unstructured<'_>) -> Option<Vec<u8>> {
     let model = Model::arbitrary(data).ok()?;
     let messages: Vec<_> = model.messages.iter().map(ModelMessage::message).collect();
     let mut bytes = Vec::new();
-    write_log(&messages, &model.options(), &mut bytes).expect("memory takes it");
+    write_log(&messages, &model.options(), &mut bytes).expect("writing to memory succeeds");
     Some(bytes)
 }
 
-/// The log written from any model holds the model's messages, written at once or one by one.
+/// A written log has the messages of its model, whether they are written at once or one by one.
 pub fn vel_write(data: &[u8]) {
     let Ok(model) = Model::arbitrary_take_rest(Unstructured::new(data)) else { return };
-    // Data of a type of the specification can be too short for it.
+    // A raw message with the id of a known type can be too short for the type.
     let is_known = |message: &ModelMessage| matches!(message.data, ModelData::Raw(id, version, _) if Kind::of(id, version.into()).is_some());
     if model.messages.iter().any(is_known) {
         return;
@@ -167,18 +167,18 @@ pub fn vel_write(data: &[u8]) {
     let options = model.options();
     let messages: Vec<_> = model.messages.iter().map(ModelMessage::message).collect();
     let mut at_once = Vec::new();
-    let written = write_log(&messages, &options, &mut at_once).expect("memory takes it");
+    let written = write_log(&messages, &options, &mut at_once).expect("writing to memory succeeds");
     assert_eq!(written.bytes, at_once.len() as u64);
-    let mut recording = VelWriter::new(Cursor::new(Vec::new()), options).expect("memory takes it");
+    let mut recording = VelWriter::new(Cursor::new(Vec::new()), options).expect("writing to memory succeeds");
     for message in &messages {
-        recording.write(message).expect("memory takes it");
+        recording.write(message).expect("writing to memory succeeds");
     }
-    let (one_by_one, written) = recording.finish().expect("memory takes it");
+    let (one_by_one, written) = recording.finish().expect("writing to memory succeeds");
     let one_by_one = one_by_one.into_inner();
     assert_eq!(written.bytes, one_by_one.len() as u64);
     for bytes in [at_once, one_by_one] {
-        let log = open(&bytes).expect("what is written opens");
-        assert_eq!(log.info().lost.bytes, 0, "the written log is intact: {:?}", log.diagnostics().list());
+        let log = open(&bytes).expect("a written log opens");
+        assert_eq!(log.info().lost.bytes, 0, "the written log is damaged: {:?}", log.diagnostics().list());
         let read: Vec<_> = log.messages().collect();
         assert_eq!(read.len(), messages.len());
         for (read, message) in read.iter().zip(&messages) {

@@ -1,5 +1,4 @@
-//! A small part of the damage campaign, the same each time; `cargo xtask damage all` runs the
-//! whole.
+//! A small part of the damage campaign. `cargo xtask damage all` runs all of it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-// One test only: the meter counts the memory of the whole process.
+// The file has only one test, because the meter counts the memory of the whole process.
 #[test]
 fn every_corpus_log_damaged_once_in_each_way() {
     let meter = Meter { memory: &MEMORY, slack: Duration::from_mins(1) };

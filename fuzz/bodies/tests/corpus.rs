@@ -1,15 +1,15 @@
-//! Runs every body over every corpus log, whole and cut, so that the targets keep working and what
-//! they found stays fixed.
+//! Runs every body over every corpus log and over parts of it, so that targets keep working and defects that
+//! they found stay fixed.
 
 use std::path::Path;
 
 #[test]
-fn every_body_takes_every_corpus_log() {
+fn every_body_returns_for_every_corpus_log() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let mut logs = 0;
     let folders = |folder: &Path| std::fs::read_dir(folder).expect("the corpus is part of the repository");
     for folder in folders(&corpus).map(|entry| entry.expect("a readable folder").path()) {
-        if !folder.is_dir() || folder.ends_with("expected") {
+        if !folder.is_dir() || folder.ends_with("expected") || folder.ends_with("generator") {
             continue;
         }
         for entry in folders(&folder) {

@@ -1,32 +1,32 @@
-//! Runs every body over the seeds of its target, which `cargo xtask fuzz` renews: small inputs that
-//! reach all that fuzzing reached.
+//! Runs every body over the seeds of its target: small inputs that reach all code that fuzzing reached.
+//! `cargo xtask fuzz` renews them.
 
 use std::io::Read as _;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
 
-/// Size of the blocks of an archive.
+/// Size in bytes of the blocks of a tar archive.
 const BLOCK: usize = 512;
 
-/// Returns the files of an archive without folders and long names (ustar).
+/// Returns the contents of the files in a ustar archive without folders and long names.
 fn files(archive: &[u8]) -> Vec<&[u8]> {
     let mut files = Vec::new();
     let mut rest = archive;
-    while let Some((head, behind)) = rest.split_at_checked(BLOCK)
+    while let Some((head, content)) = rest.split_at_checked(BLOCK)
         && head[0] != 0
     {
         assert_eq!(&head[257..262], b"ustar");
         let digits = std::str::from_utf8(&head[124..135]).expect("digits");
         let size = usize::from_str_radix(digits, 8).expect("an octal number");
-        files.push(&behind[..size]);
-        rest = &behind[size.next_multiple_of(BLOCK)..];
+        files.push(&content[..size]);
+        rest = &content[size.next_multiple_of(BLOCK)..];
     }
     files
 }
 
 #[test]
-fn every_body_takes_the_seeds_of_its_target() {
+fn every_body_returns_for_its_seeds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../seeds");
     let mut seeds = 0;
     for (name, body) in fuzz_bodies::ALL {
@@ -41,9 +41,9 @@ fn every_body_takes_the_seeds_of_its_target() {
     assert!(seeds > 1000, "only {seeds} seeds");
 }
 
-/// A target without a body in the list would never be tested.
+// The tests would not run a target that is missing in the list.
 #[test]
-fn every_target_has_its_body_in_the_list() {
+fn every_target_is_in_the_list() {
     let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz_targets");
     let mut names: Vec<_> = std::fs::read_dir(targets)
         .expect("the folder of the targets")

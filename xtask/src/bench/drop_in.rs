@@ -1,4 +1,4 @@
-//! `cargo xtask bench python`: the same script with one import changed.
+//! `cargo xtask bench python`: runs the same script with an original package and with its drop-in.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,18 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::python::{PYULOG, ROCKETLOGGER};
-use crate::{corpus, package, peers, place, root};
+use crate::{package, peers, root};
 
-/// An older package, its drop-in replacement, and scripts that run with both.
+/// A package, its drop-in replacement, and scripts that run with both.
 struct DropIn {
     package: &'static str,
     /// File extension of its logs.
     extension: &'static str,
     ours: &'static str,
-    /// The log, made if it does not exist; `None` if it cannot be made.
+    /// Returns the log to read, which is created if it does not exist. Returns `None` if the package or a
+    /// real log for it is missing.
     log: fn() -> Result<Option<PathBuf>>,
+    /// Names of the works in `bench/python_work.py`, with their descriptions.
     works: &'static [(&'static str, &'static str)],
 }
 
@@ -27,9 +29,9 @@ const DROP_INS: &[DropIn] = &[
         package: "pyulog",
         extension: "ulg",
         ours: "rovelog.compat.pyulog",
-        log: || corpus::large_log("ulog").map(Some),
+        log: || corpus_generator::large_log("ulog").map(Some),
         works: &[
-            ("review", "a look at a flight: summary, parameters, texts, dropouts, attitude, position"),
+            ("review", "review of a flight: summary, parameters, texts, dropouts, attitude, position"),
             ("info", "the summary alone"),
             ("dataset", "one dataset (`sensor_combined`) by the message filter"),
             ("load", "all datasets in memory"),
@@ -50,19 +52,20 @@ const DROP_INS: &[DropIn] = &[
         package: "rosbag",
         extension: "bag",
         ours: "rovelog.compat.rosbag",
-        // The original comes with the distribution's own Python, if installed.
-        log: || peers::distribution_python("rosbag").map(|_| corpus::large_log("rosbag")).transpose(),
+        // The original comes with the distribution.
+        log: || {
+            peers::distribution_python("rosbag").map(|_| corpus_generator::large_log("rosbag")).transpose()
+        },
         works: &[("messages", "`read_messages`, each message an object")],
     },
 ];
 
-/// Blocks of the large power trace: 100 MB.
+/// Number of blocks in the large power trace, which make 100 MB.
 const BLOCKS: usize = 2800;
 
-/// Makes a long measurement from a real one: its header, and its blocks again and again with
-/// growing timestamps.
+/// Creates a long measurement from a real one. Its blocks are repeated with growing timestamps.
 fn large_rld() -> Result<Option<PathBuf>> {
-    let Some(real) = place::real() else { return Ok(None) };
+    let Some(real) = corpus_generator::real() else { return Ok(None) };
     let out = root().join("target/large/power.rld");
     if out.is_file() {
         return Ok(Some(out));
@@ -79,7 +82,7 @@ fn large_rld() -> Result<Option<PathBuf>> {
     for number in 0..BLOCKS {
         let at = log.len();
         log.extend(&data[number % blocks * block..][..block]);
-        // A block lasts a second; both clocks continue.
+        // A block lasts a second. The realtime and the monotonic clock go on.
         let later = i64::try_from(number / blocks * blocks)?;
         for seconds in [at, at + 16] {
             let place = &mut log[seconds..seconds + 8];
@@ -92,7 +95,7 @@ fn large_rld() -> Result<Option<PathBuf>> {
     Ok(Some(out))
 }
 
-/// Runs of our package, of which the median counts. The original takes long enough for one run.
+/// Number of runs of the drop-in. The median is printed. The original runs once.
 const RUNS: usize = 5;
 
 /// Runs the benchmark. A given log is used for the drop-in that reads it.
@@ -100,7 +103,7 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
     let python = package::release("bench-python", PACKAGES)?;
     let packages = packages(&python)?;
     for drop_in in DROP_INS {
-        // The given log is for the drop-in of its format.
+        // A given log is for the drop-in of its format.
         if log.is_some_and(|log| log.extension() != Some(drop_in.extension.as_ref())) {
             continue;
         }
@@ -115,10 +118,10 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
              |---|---|---|---|---|---|---|---|---|",
             drop_in.package
         );
-        for (work, what) in drop_in.works {
+        for (work, description) in drop_in.works {
             let distribution =
                 peers::distribution_python(drop_in.package).filter(|_| drop_in.package == "rosbag");
-            // One interpreter for both: the distribution's is faster than many.
+            // One interpreter for both, because interpreters differ in speed.
             let same = distribution.as_ref().unwrap_or(&python);
             let theirs = measure(same, None, drop_in.package, work, &log)?;
             let ours = |_| measure(same, Some(&packages), drop_in.ours, work, &log);
@@ -128,7 +131,7 @@ pub(super) fn run(log: Option<&Path>) -> Result<()> {
             ensure!(ours.found == theirs.found, "{work}: {} is not {}", ours.found, theirs.found);
             let (ratio, of_cpu) = (theirs.seconds / ours.seconds, theirs.cpu / ours.cpu);
             println!(
-                "| {what} | {:.2} | {:.3} | {ratio:.1} | {:.2} | {:.3} | {of_cpu:.1} | {:.0} | {:.0} |",
+                "| {description} | {:.2} | {:.3} | {ratio:.1} | {:.2} | {:.3} | {of_cpu:.1} | {:.0} | {:.0} |",
                 theirs.seconds, ours.seconds, theirs.cpu, ours.cpu, theirs.megabytes, ours.megabytes
             );
         }
@@ -142,10 +145,11 @@ struct Run {
     seconds: f64,
     cpu: f64,
     megabytes: f64,
+    /// What the script computed.
     found: String,
 }
 
-/// Returns the folder with an environment's packages.
+/// Returns the folder with the packages of an environment.
 fn packages(python: &Path) -> Result<PathBuf> {
     let code = "import sysconfig; print(sysconfig.get_path('purelib'))";
     let output = Command::new(python).args(["-c", code]).output().context("starting Python")?;
@@ -155,7 +159,7 @@ fn packages(python: &Path) -> Result<PathBuf> {
 fn measure(python: &Path, packages: Option<&Path>, package: &str, work: &str, log: &Path) -> Result<Run> {
     let script = root().join("bench/python_work.py");
     let mut command = Command::new(python);
-    // The threads of numpy's BLAS wait busily after its import, and nothing here uses them.
+    // The threads of numpy's BLAS use CPU time while they wait, and no work needs them.
     command.env("OPENBLAS_NUM_THREADS", "1");
     if let Some(packages) = packages {
         command.env("PYTHONPATH", packages);
@@ -163,7 +167,7 @@ fn measure(python: &Path, packages: Option<&Path>, package: &str, work: &str, lo
     let output =
         command.arg("-B").arg(script).args([package, work]).arg(log).output().context("starting Python")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    // pyulog prints damage above the last line.
+    // pyulog prints messages about damage before the last line.
     let last = text.trim_end().lines().last().unwrap_or_default();
     let mut words = last.splitn(4, ' ');
     let mut number = || words.next().and_then(|word| word.parse().ok());

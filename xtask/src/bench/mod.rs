@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: our reader and others in one run, as ratios.
+//! `cargo xtask bench`: measures Rovelog and other programs in one run, as ratios.
 
 mod drop_in;
 mod export;
@@ -12,32 +12,33 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::process::{cargo, run_or};
-use crate::{corpus, peers, place, python, root};
+use crate::{peers, place, python, root};
 use works::BENCHES;
 
 /// The benchmark of a format.
 struct Bench {
     format: &'static str,
-    /// The compressions of bags V2.0 to measure; none for the large log as it is.
-    logs: &'static [&'static str],
-    /// Packages of the Python peer, measured by `bench/<format>_work.py`. The peer python3-rosbag
-    /// comes with the distribution's own Python.
+    /// Chunk compressions of the V2.0 bags to measure. If empty, the large log itself is measured.
+    compressions: &'static [&'static str],
+    /// Packages of the Python peer, which `bench/<format>_work.py` measures. python3-rosbag comes with the
+    /// distribution instead.
     python: &'static [&'static str],
     groups: &'static [Group],
 }
 
-/// A group of measurements: a heading, the peer that ratios refer to, and the works with their
-/// descriptions.
+/// Measurements in one table.
 struct Group {
     heading: &'static str,
+    /// The work that ratios refer to.
     peer: &'static str,
+    /// The name of each work in `bench/`, and its description.
     works: &'static [(&'static str, &'static str)],
 }
 
-/// Runs of each work, of which the median counts. Python takes long enough for one run.
+/// Maximum number of runs of a work. The median is printed. Python works run once.
 const RUNS: usize = 7;
 
-/// Time from which on a work is not run again.
+/// A work is not repeated after this time.
 const ENOUGH: Duration = Duration::from_secs(20);
 
 /// Runs the subcommand.
@@ -45,13 +46,13 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     if let [part, format, sizes @ ..] = args
         && part == "flat"
     {
-        let most = sizes.first().map_or(Ok(u64::MAX), |size| size.parse()).context("a size in bytes")?;
-        return export::flat(format, most);
+        let max_bytes = sizes.first().map_or(Ok(u64::MAX), |size| size.parse()).context("a size in bytes")?;
+        return export::flat(format, max_bytes);
     }
     let (format, log) = match args {
         [format] if format != "flat" => (format, None),
         [format, log] => (format, Some(PathBuf::from(log))),
-        _ => bail!("usage: bench FORMAT [LOG], or bench flat FORMAT [MOST BYTES]"),
+        _ => bail!("usage: bench NAME [LOG] | flat FORMAT [MAX_BYTES]"),
     };
     if format == "export" {
         return export::peers(log);
@@ -67,7 +68,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         let mut names: Vec<_> = BENCHES.iter().map(|bench| bench.format).collect();
         names.dedup();
         bail!(
-            "no bench for {format}: there is {}, export, export-own, flat FORMAT, python",
+            "no bench is called {format}; there are {}, export, export-own, python and flat FORMAT",
             names.join(", ")
         );
     };
@@ -75,8 +76,8 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let view = if format == "rosbag" { peers::rosbag_view()? } else { None };
     for bench in benches {
         let logs = match &log {
-            // A log of the user: a bag V2.0 fits the works of one compression only.
-            Some(_) if !bench.logs.is_empty() => continue,
+            // The works of V2.0 bags are for one compression each, which a given log may not have.
+            Some(_) if !bench.compressions.is_empty() => continue,
             Some(log) => vec![log.clone()],
             None => logs(bench)?,
         };
@@ -92,22 +93,22 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the logs of a benchmark.
+/// Returns the logs to measure, and creates those that do not exist.
 fn logs(bench: &Bench) -> Result<Vec<PathBuf>> {
-    let large = corpus::large_log(bench.format)?;
-    if bench.logs.is_empty() {
+    let large = corpus_generator::large_log(bench.format)?;
+    if bench.compressions.is_empty() {
         return Ok(vec![large]);
     }
-    bench.logs.iter().map(|compression| chunked(&large, compression)).collect()
+    bench.compressions.iter().map(|compression| chunked_bag(&large, compression)).collect()
 }
 
-/// Returns the bag V2.0 with the messages of `log`, its chunks compressed this way.
-fn chunked(log: &Path, compression: &str) -> Result<PathBuf> {
+/// Returns the path of a V2.0 bag with the messages of `log` and this compression.
+fn chunked_bag(log: &Path, compression: &str) -> Result<PathBuf> {
     let to = log.with_extension(format!("{compression}.bag"));
     if !to.is_file() {
         let mut export = Command::new(place::binary()?);
         export.args(["export", "--to", "bag2", "--compression", compression]).arg(log).arg("-o").arg(&to);
-        run_or(&mut export, "the bag V2.0 was not written")?;
+        run_or(&mut export, "the V2.0 bag was not written")?;
     }
     Ok(to)
 }
@@ -116,8 +117,7 @@ fn name(log: &Path) -> String {
     log.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Builds the program with the works of one format, without the peers of other formats. Returns its
-/// path.
+/// Builds the program with the works and peers of one format, and returns its path.
 fn build(format: &str) -> Result<PathBuf> {
     let target = root().join("target/bench");
     let mut build =
@@ -126,21 +126,22 @@ fn build(format: &str) -> Result<PathBuf> {
     Ok(target.join("release/bench"))
 }
 
-/// Runs works on one log.
+/// Measures works on one log.
 struct Runner {
     program: PathBuf,
     python: PathBuf,
-    /// Program of the works named `cpp-...`, if it can be built.
+    /// Program of the works named `cpp-...`, if librosbag-storage is installed.
     view: Option<PathBuf>,
     format: &'static str,
     log: PathBuf,
 }
 
-/// What one run took: CPU and wall time in seconds, peak memory in megabytes.
+/// Cost of one run.
 #[derive(Clone, Copy)]
-struct Taken {
-    cpu: f64,
-    wall: f64,
+struct Cost {
+    cpu_seconds: f64,
+    wall_seconds: f64,
+    /// Peak memory.
     megabytes: f64,
 }
 
@@ -155,29 +156,30 @@ impl Runner {
         for group in groups {
             let mut measured = Vec::new();
             let installed = |work: &str| !work.starts_with("cpp-") || self.view.is_some();
-            for (work, what) in group.works.iter().filter(|(work, _)| installed(work)) {
-                measured.push((*work, *what, self.measure(work)?));
+            for (work, description) in group.works.iter().filter(|(work, _)| installed(work)) {
+                measured.push((*work, *description, self.measure(work)?));
             }
             let peer = measured.iter().find(|(work, ..)| *work == group.peer);
-            // A peer that is not installed was named as skipped.
-            let peer = peer.map(|(.., taken)| taken.cpu);
-            // A bare loop, which judges nothing, is the limit of all others.
-            let limit = measured.iter().find(|(work, ..)| work.starts_with("bare-")).map(|work| work.2.cpu);
+            // Without a peer, because it is not installed, there are no ratios.
+            let peer = peer.map(|(.., cost)| cost.cpu_seconds);
+            // A bare loop, which validates nothing, is the limit for all others.
+            let limit = measured.iter().find(|(work, ..)| work.starts_with("bare-"));
+            let limit = limit.map(|(.., cost)| cost.cpu_seconds);
             let head = if limit.is_some() { " times the limit |" } else { "" };
             println!("| {} | CPU s | wall s | times {} | peak MB |{head}", group.heading, group.peer);
             println!("|---|---|---|---|---|{}", if limit.is_some() { "---|" } else { "" });
-            for (_, what, Taken { cpu, wall, megabytes }) in &measured {
+            for (_, description, Cost { cpu_seconds: cpu, wall_seconds: wall, megabytes }) in &measured {
                 let ratio = limit.map(|limit| format!(" {:.2} |", cpu / limit)).unwrap_or_default();
                 let times = peer.map_or_else(|| "-".to_owned(), |peer| format!("{:.2}", peer / cpu));
-                println!("| {what} | {cpu:.3} | {wall:.3} | {times} | {megabytes:.0} |{ratio}");
+                println!("| {description} | {cpu:.3} | {wall:.3} | {times} | {megabytes:.0} |{ratio}");
             }
             println!();
         }
         Ok(())
     }
 
-    /// Returns the program of a work, up to its name. Works named `py...` run in a script: those of
-    /// python3-rosbag with the distribution's interpreter.
+    /// Returns the command that runs a work, without the name of the work. Works named `py...` run a script,
+    /// those of python3-rosbag with the distribution's interpreter.
     fn command(&self, work: &str) -> Command {
         let (program, script) = match work.split_once('-').map_or(work, |(peer, _)| peer) {
             "cpp" => (self.view.as_ref().unwrap_or(&self.program).as_path(), None),
@@ -190,14 +192,14 @@ impl Runner {
         };
         let mut command = Command::new(program);
         if let Some(script) = script {
-            // Writes no bytecode next to the sources.
+            // `-B`: no bytecode next to the sources.
             command.arg("-B").arg(root().join("bench").join(script)).env_remove("PYTHONPATH");
         }
         command
     }
 
-    /// Returns the median by CPU time of the runs of a work.
-    fn measure(&self, work: &str) -> Result<Taken> {
+    /// Runs a work several times, and returns the run with the median CPU time.
+    fn measure(&self, work: &str) -> Result<Cost> {
         let (mut runs, first) = (Vec::new(), Instant::now());
         for _ in 0..if work.starts_with("py") { 1 } else { RUNS } {
             let mut command = self.command(work);
@@ -213,12 +215,12 @@ impl Runner {
             else {
                 bail!("{work} failed: {text}{}", String::from_utf8_lossy(&output.stderr));
             };
-            runs.push(Taken { cpu, wall, megabytes });
+            runs.push(Cost { cpu_seconds: cpu, wall_seconds: wall, megabytes });
             if first.elapsed() > ENOUGH {
                 break;
             }
         }
-        runs.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
+        runs.sort_by(|a, b| a.cpu_seconds.total_cmp(&b.cpu_seconds));
         Ok(runs[runs.len() / 2])
     }
 }

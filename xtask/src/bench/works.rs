@@ -1,14 +1,16 @@
-//! Measurements of each format: packages of its Python peer, and groups of works. A group has a
-//! heading and the work that ratios refer to; each work has a description.
+//! The measurements of each format.
+//!
+//! An entry has the format, the compressions of V2.0 bags, and the packages of the Python peer. Groups
+//! follow: a heading, the work that ratios refer to, and the works with their descriptions.
 
 use super::{Bench, Group};
 use crate::python::{PYULOG, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER};
 
 macro_rules! benches {
-    ($($format:literal $(of $($log:literal)+)? [$($package:expr),*] $($heading:literal / $peer:literal: {$($work:literal $what:literal)*})*;)*) => {
+    ($($format:literal $(of $($compression:literal)+)? [$($package:expr),*] $($heading:literal / $peer:literal: {$($work:literal $what:literal)*})*;)*) => {
         pub(super) const BENCHES: &[Bench] = &[$(Bench {
             format: $format,
-            logs: &[$($($log),+)?],
+            compressions: &[$($($compression),+)?],
             python: &[$($package),*],
             groups: &[$(Group { heading: $heading, peer: $peer, works: &[$(($work, $what)),*] }),*],
         }),*];
@@ -31,6 +33,10 @@ benches! {
         "rovelog-one-streamed" "Arrow batches into reused buffers"
         "rovelog-one-kept" "Arrow columns kept"
         "pyulog-one-kept" "pyulog 1.3.0 with its message filter"
+    }
+    "three fields of each row of sensor_combined" / "rovelog-rows-by-place": {
+        "rovelog-rows-by-place" "fields read in place"
+        "rovelog-rows-as-structs" "structs with a derived Deserialize"
     }
     "information" / "pyulog-info": {
         "bare-hop" "the limit: a bare hop from header to header"
@@ -124,7 +130,7 @@ benches! {
         "rovelog-points" "revolutions into one buffer, calibration recovered"
         "rovelog-points-exact" "the same with exact azimuths and corrected intensities"
     }
-    "points beside the sensor itself" / "py-recorded": {
+    "points compared with the sensor itself" / "py-recorded": {
         "py-recorded" "the time that the recording took"
         "rovelog-points" "revolutions into one buffer, one thread"
     }

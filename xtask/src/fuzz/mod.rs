@@ -1,12 +1,12 @@
-//! `cargo xtask fuzz`: runs the fuzz targets, keeps a small set of inputs that reaches all that was
-//! reached, and writes the table of `docs/internals/reliability.md`.
+//! `cargo xtask fuzz`: runs the fuzz targets and reduces their inputs to small sets of seeds that reach
+//! the same code.
 //!
 //! The targets are built with the stable compiler and libFuzzer's counters, without a sanitizer: our
-//! code is safe Rust, and each execution takes a third of the time. Overflow and debug assertions are
+//! code is safe Rust, and an execution takes a third of the time. Overflow and debug assertions are
 //! on. `cargo +nightly fuzz run TARGET` adds the address sanitizer.
 
+mod figures;
 mod seeds;
-mod table;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,34 +16,36 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::process::{cargo, run};
-use crate::{corpus, place, release, root};
+use crate::{place, release, root};
+use figures::Figures;
 
-/// Counters that libFuzzer reads: edges, compared values.
+/// Compiler flags for the counters that libFuzzer reads: edges and compared values.
 const COVERAGE: &[&str] = &[
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
-    // Linkers drop counters of parts that other parts refer to.
+    // With several codegen units, linkers drop counters that other units refer to.
     "-Ccodegen-units=1",
     "-Cdebug-assertions",
     "-Coverflow-checks",
 ];
 
-/// Maximum bytes of an input: damage in the first pages, and speed.
-const INPUT: usize = 8192;
+/// Maximum size of an input in bytes. Small inputs run faster, and the first pages of a log have its
+/// definitions.
+const MAX_INPUT_BYTES: usize = 8192;
 
-/// Maximum bytes of an input of which one structure is read.
-const STRUCTURE: usize = 1024;
+/// Maximum size of an input for targets that read a single structure.
+const MAX_STRUCTURE_BYTES: usize = 1024;
 
-/// Maximum bytes of a seed that is kept in the repository.
-const SEED: usize = 4096;
+/// Maximum size of an input that becomes a seed.
+const MAX_SEED_BYTES: usize = 4096;
 
-/// Minutes of a run over all targets, unless the options say otherwise.
+/// Default duration of a run over all targets.
 const MINUTES: u64 = 60;
 
-/// Runs the subcommand: `[--minutes N] [TARGET...]`.
+/// Runs the subcommand: `[--minutes N] [TARGET...]`. Each `TARGET` is the start of a name.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let (minutes, wanted) = match args {
         [option, number, wanted @ ..] if option == "--minutes" => {
@@ -51,7 +53,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
         }
         wanted => (MINUTES, wanted),
     };
-    let mut names = targets()?;
+    let mut names = target_names()?;
     if let Some(unknown) = wanted.iter().find(|start| !names.iter().any(|name| name.starts_with(*start))) {
         bail!("no target starts with `{unknown}`; usage: fuzz [--minutes N] [TARGET...]");
     }
@@ -59,28 +61,25 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let folder = place::target().join("fuzz");
     let built = build(&folder, &names)?;
     let seconds = (minutes * 60 / names.len() as u64).max(1);
-    let (mut rows, mut failed) = (Vec::new(), Vec::new());
+    let (mut runs, mut failed) = (Vec::new(), Vec::new());
     for name in &names {
         let target = Target { name, binary: built.join(name), folder: &folder };
         println!("--- {name}: {seconds} s");
-        let row = target.fuzz(seconds)?;
-        println!("{}", table::line(name, &row));
-        if let Some(input) = &row.failed {
-            failed.push(format!("{name}: {}", input.display()));
-        }
-        rows.push((name.clone(), row));
+        let (figures, failure) = target.fuzz(seconds)?;
+        println!("{}", figures.row(name));
+        failed.extend(failure.map(|input| format!("{name}: {}", input.display())));
+        runs.push((name.clone(), figures));
     }
-    table::record(&rows)?;
+    figures::record(&runs)?;
     ensure!(
         failed.is_empty(),
-        "inputs that fail (run a target with an input to see why):\n  {}",
+        "inputs that fail (run a target with its input to see why):\n  {}",
         failed.join("\n  ")
     );
     Ok(())
 }
 
-/// Returns the names of all targets.
-fn targets() -> Result<Vec<String>> {
+fn target_names() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root().join("fuzz/fuzz_targets"))? {
         let path = entry?.path();
@@ -93,8 +92,8 @@ fn targets() -> Result<Vec<String>> {
 /// Builds targets. Returns the folder of their programs.
 fn build(folder: &Path, names: &[String]) -> Result<PathBuf> {
     let host = release::host()?;
-    // With a target named, the flags are not those of build scripts and macros.
     let mut build = cargo(&["build", "--release", "--locked", "--manifest-path", "fuzz/Cargo.toml"]);
+    // With `--target`, cargo does not pass the flags to build scripts and procedural macros.
     build.args(["--target", &host]).env("CARGO_TARGET_DIR", folder);
     build.env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\x1f"));
     for name in names {
@@ -104,77 +103,70 @@ fn build(folder: &Path, names: &[String]) -> Result<PathBuf> {
     Ok(folder.join(host).join("release"))
 }
 
-/// A target that was built.
+/// A fuzz target that has been built.
 struct Target<'a> {
     name: &'a str,
     binary: PathBuf,
+    /// Folder of the inputs, findings and outputs of all targets.
     folder: &'a Path,
 }
 
-/// What a run of a target did.
-struct Row {
-    seconds: u64,
-    executions: u64,
-    edges: u64,
-    features: u64,
-    /// Number and bytes of the seeds that are kept.
-    seeds: (usize, u64),
-    /// The input that failed.
-    failed: Option<PathBuf>,
-}
-
 impl Target<'_> {
-    /// Returns a folder of this target, which exists.
-    fn place(&self, kind: &str) -> Result<PathBuf> {
-        let place = self.folder.join(kind).join(self.name);
-        fs::create_dir_all(&place).with_context(|| format!("creating {}", place.display()))?;
-        Ok(place)
+    /// Creates a folder of this target, and returns its path.
+    fn subfolder(&self, kind: &str) -> Result<PathBuf> {
+        let folder = self.folder.join(kind).join(self.name);
+        fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+        Ok(folder)
     }
 
-    /// Runs the target from its seeds and the logs of the corpus, and renews its seeds.
-    fn fuzz(&self, seconds: u64) -> Result<Row> {
-        let (inputs, findings) = (self.place("inputs")?, self.place("findings")?);
+    /// Runs the target from its seeds and the logs of the corpus, and renews its seeds. Returns the
+    /// input that failed, if any.
+    fn fuzz(&self, seconds: u64) -> Result<(Figures, Option<PathBuf>)> {
+        let (inputs, findings) = (self.subfolder("inputs")?, self.subfolder("findings")?);
         seeds::unpack(self.name, &inputs)?;
         let before = newest(&findings)?;
         let mut target = Command::new(&self.binary);
-        let bytes = if self.name.ends_with("_declarations") { STRUCTURE } else { INPUT };
+        let bytes = if self.name.ends_with("_declarations") { MAX_STRUCTURE_BYTES } else { MAX_INPUT_BYTES };
         target.arg(format!("-max_len={bytes}"));
         target.args(["-print_final_stats=1", "-timeout=20", "-rss_limit_mb=2048", "-detect_leaks=0"]);
         target.arg(format!("-max_total_time={seconds}"));
         target.arg(format!("-artifact_prefix={}/", findings.display())).arg(&inputs).args(logs(self.name));
-        let begun = Instant::now();
+        let start = Instant::now();
         let printed = self.run(&mut target, "run")?;
-        let mut row = table::row(&printed).with_context(|| format!("{} printed no figures", self.name))?;
-        // It ends at an input that fails.
-        row.seconds = begun.elapsed().as_secs();
-        row.failed = newest(&findings)?.filter(|found| Some(found) != before.as_ref());
-        row.seeds = self.minimise(&inputs)?;
-        Ok(row)
+        let mut figures =
+            Figures::parse(&printed).with_context(|| format!("{} printed no figures", self.name))?;
+        // A target ends early at an input that fails.
+        figures.seconds = start.elapsed().as_secs();
+        let failure = newest(&findings)?.filter(|found| Some(found) != before.as_ref());
+        (figures.seeds, figures.seed_bytes) = self.renew_seeds(&inputs)?;
+        Ok((figures, failure))
     }
 
-    /// Replaces the inputs by a small set that reaches the same, and packs the smallest of them as
-    /// seeds. Returns the number and bytes of the seeds.
-    fn minimise(&self, inputs: &Path) -> Result<(usize, u64)> {
-        let few = self.place("few")?;
-        fs::remove_dir_all(&few)?;
-        fs::create_dir_all(&few)?;
+    /// Replaces the inputs by a small set that reaches the same code, and packs the smallest of them
+    /// as seeds. Returns the number of seeds and their total size in bytes.
+    fn renew_seeds(&self, inputs: &Path) -> Result<(usize, u64)> {
+        let merged = self.subfolder("merged")?;
+        fs::remove_dir_all(&merged)?;
+        fs::create_dir_all(&merged)?;
         let mut merge = Command::new(&self.binary);
-        merge.arg(format!("-max_len={SEED}"));
+        merge.arg(format!("-max_len={MAX_SEED_BYTES}"));
         merge.args(["-merge=1", "-timeout=20", "-rss_limit_mb=2048", "-detect_leaks=0"]);
-        merge.arg(&few).arg(inputs);
+        merge.arg(&merged).arg(inputs);
         self.run(&mut merge, "merge")?;
         fs::remove_dir_all(inputs)?;
-        fs::rename(&few, inputs)?;
+        fs::rename(&merged, inputs)?;
         seeds::pack(self.name, inputs)
     }
 
-    /// Runs a program to its end. Returns what it printed, which is also kept in a file.
-    fn run(&self, program: &mut Command, what: &str) -> Result<String> {
-        let log = self.place("printed")?.join(format!("{what}.txt"));
+    /// Runs a program to its end. Returns its output, which is also kept in a file.
+    fn run(&self, program: &mut Command, step: &str) -> Result<String> {
+        let log = self.subfolder("printed")?.join(format!("{step}.txt"));
         let file = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
-        program.current_dir(self.place("findings")?).stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+        program.current_dir(self.subfolder("findings")?);
+        program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
         let status = program.status().with_context(|| format!("starting {}", self.name))?;
-        // 77 and 70 are of libFuzzer: an input failed, or took too long. It is in the folder.
+        // libFuzzer ends with 70 to 77 if an input failed or took too long. The input is then in the
+        // folder of findings.
         ensure!(
             status.success() || matches!(status.code(), Some(70..=77)),
             "{} ended with {status}: see {}",
@@ -185,12 +177,12 @@ impl Target<'_> {
     }
 }
 
-/// Returns the folders of logs from which a target starts, in addition to its seeds.
+/// Returns the folders of logs that a target starts from in addition to its seeds.
 fn logs(name: &str) -> Vec<PathBuf> {
     let format = name.split('_').next().unwrap_or_default();
-    let is_one = corpus::formats().any(|known| known == format);
-    let chosen = corpus::formats().filter(|known| !is_one || *known == format);
-    chosen.map(|format| root().join("corpus").join(format)).collect()
+    let is_format = corpus_generator::formats().any(|known| known == format);
+    let formats = corpus_generator::formats().filter(|known| !is_format || *known == format);
+    formats.map(|format| root().join("corpus").join(format)).collect()
 }
 
 /// Returns the newest file of a folder.

@@ -1,4 +1,4 @@
-//! The seeds of targets in the repository: one small archive for each, which the tests replay.
+//! The seeds of each target: one small archive in the repository, which the tests replay.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use crate::process::run;
 use crate::root;
 
-/// Maximum bytes of the seeds of a target before they are compressed.
-const BYTES: u64 = 160 << 10;
+/// Maximum total size of the seeds of a target, before compression.
+const MAX_BYTES: u64 = 160 << 10;
 
 fn archive(target: &str) -> PathBuf {
     root().join("fuzz/seeds").join(format!("{target}.tar.gz"))
@@ -25,7 +25,8 @@ pub(super) fn unpack(target: &str, inputs: &Path) -> Result<()> {
     run(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(inputs))
 }
 
-/// Packs the smallest inputs as the seeds of a target. Returns their number and bytes.
+/// Packs the smallest inputs as the seeds of a target. Returns the number of seeds and their total
+/// size in bytes.
 pub(super) fn pack(target: &str, inputs: &Path) -> Result<(usize, u64)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(inputs)? {
@@ -36,14 +37,14 @@ pub(super) fn pack(target: &str, inputs: &Path) -> Result<(usize, u64)> {
     let mut bytes = 0;
     files.retain(|(len, _)| {
         bytes += len;
-        bytes <= BYTES
+        bytes <= MAX_BYTES
     });
     let kept = files.iter().map(|(len, _)| len).sum();
     let archive = archive(target);
     let folder = archive.parent().context("the archive is in a folder")?;
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     let mut tar = Command::new("tar");
-    // The same seeds give the same archive.
+    // These options make the archive depend on the seeds alone.
     tar.args(["--format=ustar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"]);
     tar.args(["--mode=644", "-czf"]).arg(&archive).arg("-C").arg(inputs);
     run(tar.args(files.iter().map(|(_, name)| name)))?;

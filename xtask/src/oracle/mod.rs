@@ -1,59 +1,130 @@
-//! `cargo xtask oracle FORMAT`: independent readers as a check of ours, value by value.
+//! `cargo xtask oracle CHECK`: compares Rovelog with independent programs.
 //!
 //! The checks are Python scripts in `oracle/`. They read only the output of the release binary, so
-//! they share nothing with the readers they check.
+//! they share no code with the readers that they check.
 
-mod ask;
+mod damaged;
 mod export;
-mod health;
-mod plots;
-mod recovered;
-mod rld;
-mod rosbag;
 mod suites;
-mod survivors;
-mod tools;
-mod ulog;
-mod vel;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
+use corpus_generator::real;
 
-use crate::process::run;
-use crate::root;
+use crate::place::binary;
+use crate::process::{run, run_or};
+use crate::python::{PYARROW, ROCKETLOGGER, ROSBAGS, VELODYNE_DECODER, pyulog_script, script, script_with};
+use crate::{lake, package, peers, python, root};
 
-/// Compares the values, and fails at an unexpected difference.
+/// A comparison, which fails at an unexpected difference.
 type Check = fn() -> Result<()>;
 
-/// The checks, by format.
+/// The checks by name.
 const CHECKS: &[(&str, Check)] = &[
-    ("ulog", ulog::check),
-    ("rld", rld::check),
-    ("rosbag", rosbag::check),
-    ("vel", vel::check),
+    ("ulog", || over_all_logs(pyulog_script("ulog_pyulog.py")?)),
+    ("rld", rld),
+    ("rosbag", rosbag),
+    ("vel", || over_all_logs(script("vel_velodyne.py", "oracle-vel", &[VELODYNE_DECODER, "numpy"])?)),
     ("export", export::check),
-    ("health", health::check),
-    ("plots", plots::check),
-    ("ask", ask::check),
-    ("recovered", recovered::check),
+    ("health", || over_all_logs(pyulog_script("health.py")?)),
+    ("plots", || over_real_logs(pyulog_script("flight_review.py")?)),
+    ("ask", || over_real_logs(script("ask.py", "oracle-ask", ASK)?)),
+    ("recovered", damaged::recovered),
+    ("survivors", damaged::survivors),
     ("suites", suites::check),
-    ("survivors", survivors::check),
-    ("tools", tools::check),
+    ("tools", tools),
 ];
+
+/// Packages of the check of joins, conditions and derived signals.
+const ASK: &[&str] = &[PYARROW, ROCKETLOGGER, "numpy", "polars==2.1.0", "duckdb==2.0.0", "pandas", "scipy"];
+
+const DIFFERS: &str = "rovelog and the other program differ unexpectedly";
 
 /// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
     let check = match args {
-        [format] => CHECKS.iter().find(|check| check.0 == format),
+        [name] => CHECKS.iter().find(|check| check.0 == name),
         _ => None,
     };
     let Some((_, check)) = check else {
         let names: Vec<_> = CHECKS.iter().map(|check| check.0).collect();
-        bail!("oracle needs the name of a check: {}", names.join(", "));
+        bail!("usage: oracle {}", names.join(" | "));
     };
     check()
+}
+
+/// Runs a script with the arguments `ROVELOG CORPUS [REAL]`.
+fn over_all_logs(mut script: Command) -> Result<()> {
+    script.arg(binary()?).arg(root().join("corpus")).args(real());
+    run_or(&mut script, DIFFERS)
+}
+
+/// Runs a script with the arguments `ROVELOG REAL`, if there are real logs.
+fn over_real_logs(mut script: Command) -> Result<()> {
+    let Some(real) = real() else { return Ok(()) };
+    run_or(script.arg(binary()?).arg(real), DIFFERS)
+}
+
+const WITH_ROCKETLOGGER: &[&str] = &[ROCKETLOGGER, "numpy"];
+
+/// Returns a script of `oracle/` with rocketlogger installed.
+fn rocketlogger_script(name: &str) -> Result<Command> {
+    script(name, "oracle-rld", WITH_ROCKETLOGGER)
+}
+
+/// Compares every raw value and timestamp with rocketlogger's. Its source package has 21 real logs.
+fn rld() -> Result<()> {
+    let sources = source(&python::with("oracle-rld", WITH_ROCKETLOGGER)?, ROCKETLOGGER)?;
+    let mut checker = rocketlogger_script("rld_rocketlogger.py")?;
+    checker.arg(binary()?).arg(sources.join("data")).arg(root().join("corpus/rld"));
+    checker.args(real().map(|real| real.join("rld")));
+    run_or(&mut checker, DIFFERS)
+}
+
+/// Returns a script of `oracle/` with the distribution's Python, which has python3-rosbag. If that
+/// is not installed, prints so and returns `None`.
+fn rosbag_script(name: &str) -> Option<Command> {
+    let python = peers::distribution_python("rosbag");
+    if python.is_none() {
+        println!("SKIPPED: python3-rosbag is not installed: apt-get install python3-rosbag");
+    }
+    python.map(|python| script_with(python, name))
+}
+
+/// Compares every value of bags with python3-rosbag and librosbag-storage, and every message of V2.0
+/// bags with the package rosbags.
+fn rosbag() -> Result<()> {
+    let Some(mut checker) = rosbag_script("rosbag_python.py") else {
+        bail!("the check needs python3-rosbag")
+    };
+    let view = peers::rosbag_view()?.unwrap_or_else(|| PathBuf::from("-"));
+    checker.arg(binary()?).arg(view).arg(root().join("corpus")).args(real());
+    run_or(&mut checker, DIFFERS)?;
+    let mut checker = script("rosbags_raw.py", "oracle-rosbags", &[ROSBAGS])?;
+    checker.arg(binary()?).arg(root().join("corpus/rosbag"));
+    checker.args(real().map(|real| real.join("rosbag20")));
+    run_or(&mut checker, DIFFERS)
+}
+
+/// Packages that the pages of `docs/tools` use.
+const TOOLS: &[&str] =
+    &["duckdb==2.0.0", "polars==2.1.0", PYARROW, python::MCAP, "mcap-ros2-support", "rerun-sdk==0.41.0"];
+
+/// Runs every block of `docs/tools`. The packages of Spark and Sail exclude each other, so each has
+/// its own environment and page.
+fn tools() -> Result<()> {
+    let Some(real) = real() else { return Ok(()) };
+    let run = |environment: &str, packages: &[&str], pages: &[&str]| {
+        let python = package::release(environment, packages)?;
+        let mut blocks = script_with(python, "tools.py");
+        run_or(blocks.arg(root().join("docs")).arg(&real).args(pages), "a block of docs/tools fails")
+    };
+    run("tools", TOOLS, &[])?;
+    let sail = [&lake::SAIL[..], &["pandas>=2.2,<3", PYARROW]].concat();
+    run("tools-sail", &sail, &["sail"])?;
+    run("tools-spark", &[lake::SPARK, "pandas>=2.2,<3", PYARROW], &["spark"])
 }
 
 /// Returns the folder of a Python package's source distribution (`name==version`), downloaded once.

@@ -1,4 +1,4 @@
-//! The tests of pyulog, rocketlogger and rosbag, run against the originals and against the drop-ins.
+//! Runs the tests of pyulog, rocketlogger and rosbag with the originals and with the drop-ins.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,29 +8,30 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::source;
-use crate::place::real;
 use crate::process::{run, run_or};
 use crate::python::{PYULOG, ROCKETLOGGER, script_with};
 use crate::{package, peers, root};
+use corpus_generator::real;
 
-/// Packages for the tests: the originals, and what their tests use.
+/// The originals, and packages that their tests use.
 const PACKAGES: &[&str] = &[PYULOG, ROCKETLOGGER, "numpy", "ddt", "matplotlib", "pandas"];
-/// The sources that Debian's python3-rosbag is made of.
+/// Sources of Debian's python3-rosbag.
 const ROS_COMM: &str = "https://github.com/ros/ros_comm";
 const ROS_COMM_TAG: &str = "1.15.15";
 const ROSBAG_TESTS: [&str; 2] = ["test/test_rosbag/test/test_bag.py", "tools/rosbag/test/test_roundtrip.py"];
 const PAGE: &str = "docs/reference/python.md";
 
-/// A suite: the package, its folder of tests, the interpreter, and the folder of the drop-in if that is not
-/// installed in it.
+/// The tests of a package.
 struct Suite {
     package: &'static str,
+    /// Folder of the tests.
     tests: PathBuf,
     python: PathBuf,
+    /// Folder of the drop-in, if it is not installed in the environment of `python`.
     site: Option<PathBuf>,
 }
 
-/// Runs all suites twice, and compares the outcomes with the table in the documents.
+/// Runs all suites twice, and compares the outcomes with the table in [`PAGE`].
 pub(super) fn check() -> Result<()> {
     let (python, wheel) = package::development("suites", PACKAGES)?;
     let folder = root().join("target/suites");
@@ -47,7 +48,7 @@ pub(super) fn check() -> Result<()> {
     let tests = fresh("pyulog")?;
     copy(&source(&python, PYULOG)?.join("test"), &tests.join("test"))?;
     if let Some(real) = real() {
-        // The logs are not in the source package.
+        // The source package has no logs.
         for log in fs::read_dir(real.join("ulog"))? {
             let log = log?.path();
             if log.extension().is_some_and(|extension| extension == "ulg") {
@@ -78,29 +79,29 @@ pub(super) fn check() -> Result<()> {
         }
         (None, _) => println!("SKIPPED: python3-rosbag is not installed: apt-get install python3-rosbag"),
         (_, None) => {
-            println!("SKIPPED: no sources of ros_comm: name a copy of the repository in ROVELOG_ROS_COMM");
+            println!("SKIPPED: {ROS_COMM} cannot be cloned; ROVELOG_ROS_COMM names a copy");
         }
     }
 
-    let mut words: Vec<OsString> = vec![root().join(PAGE).into()];
+    let mut outcomes: Vec<OsString> = vec![root().join(PAGE).into()];
     for suite in &suites {
-        words.push(suite.package.into());
+        outcomes.push(suite.package.into());
         for which in ["original", "drop-in"] {
-            words.push(suite.run(which)?.into());
+            outcomes.push(suite.run(which)?.into());
         }
     }
     let mut table = script_with(python, "suites_table.py");
-    run_or(table.args(words), "the suites have unexpected outcomes")
+    run_or(table.args(outcomes), "the suites have unexpected outcomes")
 }
 
 impl Suite {
-    /// Runs the suite, and returns the file with the outcomes.
+    /// Runs the suite with `original` or `drop-in`, and returns the file with the outcomes.
     fn run(&self, which: &str) -> Result<PathBuf> {
         println!("{}: {which}", self.package);
         let out = self.tests.with_file_name(format!("{}-{which}.json", self.package));
         let mut suite = script_with(self.python.clone(), "suites.py");
         suite.args(["run", self.package, which]).arg(&self.tests).arg(&out);
-        // Names by which the tests of rocketlogger ask for libraries.
+        // The tests of rocketlogger read these variables.
         suite.env("MATPLOTLIB_AVAILABLE", "true").env("PANDAS_AVAILABLE", "true");
         suite.env_remove("PYTHONPATH");
         if let Some(site) = &self.site {
@@ -111,7 +112,7 @@ impl Suite {
     }
 }
 
-/// Returns a checkout of `ros_comm`; `None` if it cannot be cloned.
+/// Returns a checkout of `ros_comm`, or `None` if it cannot be cloned.
 fn ros_comm(folder: &Path) -> Option<PathBuf> {
     let checkout = folder.join("ros_comm");
     if checkout.join(ROSBAG_TESTS[0]).is_file() {
@@ -123,7 +124,7 @@ fn ros_comm(folder: &Path) -> Option<PathBuf> {
     run(&mut git).is_ok().then_some(checkout)
 }
 
-/// Copies a folder with all in it.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

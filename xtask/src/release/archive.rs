@@ -14,9 +14,8 @@ use serde_json::Value;
 use super::{Version, empty, try_program};
 use crate::process::{cargo, run};
 use crate::root;
-use crate::tools::{self, AUDITABLE};
 
-/// Completions by the name of the shell, as shells look for them.
+/// Shells, and the file names under which they look for completions.
 const SHELLS: &[(&str, &str)] = &[
     ("bash", "rovelog.bash"),
     ("elvish", "rovelog.elv"),
@@ -40,14 +39,14 @@ pub(super) fn cannot_build(target: &str) -> Option<String> {
     Some(format!("no C compiler for it: install musl-tools, or set {variable}"))
 }
 
-/// Returns the variable that names the C compiler for `target`, and its value.
+/// Returns the environment variable that names the C compiler for `target`, and its value.
 fn compiler(target: &str) -> (String, OsString) {
     let variable = format!("CC_{}", target.replace('-', "_"));
     let compiler = env::var_os(&variable).unwrap_or_else(|| "musl-gcc".into());
     (variable, compiler)
 }
 
-/// Builds the archive. Returns its path.
+/// Builds the archive, and returns its path.
 pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBuf> {
     let program = build(target, &version.profile)?;
     let name = format!("rovelog-{}-{target}", version.number);
@@ -55,8 +54,7 @@ pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBu
     fs::create_dir_all(folder.join("completions"))?;
     let binary = program.file_name().context("a program has a name")?;
     fs::copy(&program, folder.join(binary))?;
-    // The program of another processor cannot write its own pages: each archive is built on its own
-    // kind of machine.
+    // The program writes its own man pages, so each archive is built on its own kind of machine.
     run(Command::new(&program).arg("man").arg(folder.join("man")))?;
     for (shell, file) in SHELLS {
         let output = Command::new(&program).args(["completion", shell]).output()?;
@@ -75,29 +73,34 @@ pub(super) fn make(version: &Version, target: &str, out: &Path) -> Result<PathBu
     pack(&folder, &name, target.contains("windows"), out)
 }
 
-/// Returns cargo, so that it adds the list of dependencies to the program (`cargo audit bin` reads it);
-/// plain cargo where that cannot be had.
-fn auditable() -> Command {
-    match tools::installed(AUDITABLE) {
-        Ok(program) => {
-            let mut auditable = Command::new(program);
-            auditable.arg("auditable").current_dir(root());
-            auditable
-        }
-        Err(error) => {
-            println!("SKIPPED: the list of dependencies in the program: {error:#}");
-            cargo(&[])
+/// Version of cargo-auditable.
+const AUDITABLE: &str = "0.7.7";
+
+/// Returns `cargo auditable`, which adds the list of dependencies to the program for `cargo audit bin`.
+/// Returns plain `cargo` if cargo-auditable cannot be installed, as without network.
+fn auditable() -> Result<Command> {
+    let folder = root().join("target/tools").join(AUDITABLE);
+    let program = folder.join("bin").join(format!("cargo-auditable{}", env::consts::EXE_SUFFIX));
+    if !program.is_file() {
+        let mut install = cargo(&["install", "--locked", "--quiet", "--no-track", "cargo-auditable"]);
+        let status = install.args(["--version", AUDITABLE, "--root"]).arg(&folder).status()?;
+        if !status.success() {
+            println!("SKIPPED: the list of dependencies in the program: cargo-auditable cannot be installed");
+            return Ok(cargo(&[]));
         }
     }
+    let mut auditable = Command::new(program);
+    auditable.arg("auditable").current_dir(root());
+    Ok(auditable)
 }
 
-/// Builds the program. Returns its path.
+/// Builds the program, and returns its path.
 fn build(target: &str, profile: &str) -> Result<PathBuf> {
     let is_host = target == super::host()?;
-    let mut build = auditable();
+    let mut build = auditable()?;
     build.args(["build", "-p", "rovelog-cli", "--bin", "rovelog"]);
     build.args(["--locked", "--all-features", "--profile", profile]);
-    // Without the option for this machine's own target, so that a build of the workspace is used.
+    // Without `--target`, cargo reuses the dependencies that builds of the workspace have compiled.
     if !is_host {
         build.args(["--target", target]);
     }
@@ -109,11 +112,11 @@ fn build(target: &str, profile: &str) -> Result<PathBuf> {
     let name = if target.contains("windows") { "rovelog.exe" } else { "rovelog" };
     let folder = crate::place::target();
     let folder = if is_host { folder } else { folder.join(target) };
-    // The folder of the profile `dev` has an older name.
+    // The folder of the profile `dev` is called `debug`.
     Ok(folder.join(if profile == "dev" { "debug" } else { profile }).join(name))
 }
 
-/// Packs a folder. `tar` of Windows writes ZIP archives too.
+/// Packs a folder. The `tar` of Windows also writes ZIP archives.
 fn pack(folder: &Path, name: &str, is_zip: bool, out: &Path) -> Result<PathBuf> {
     let file = out.join(format!("{name}.{}", if is_zip { "zip" } else { "tar.gz" }));
     let mut tar = Command::new("tar");
@@ -125,15 +128,15 @@ fn pack(folder: &Path, name: &str, is_zip: bool, out: &Path) -> Result<PathBuf> 
     Ok(file)
 }
 
-/// Returns the licence texts of the packages, each text once.
+/// Returns the licence of each package, and each licence text once.
 fn licences(packages: &[&Value]) -> Result<String> {
-    let mut text = String::from("What this program is built from, with the licence of each part.\n");
+    let mut text = String::from("The packages that this program is built from, with their licences.\n");
     let mut known: Vec<(String, Vec<String>)> = Vec::new();
     for package in packages {
-        let part = |key: &str| package[key].as_str().unwrap_or_default();
-        let title = format!("{} {}", part("name"), part("version"));
-        let _ = writeln!(text, "{title}: {}", part("license"));
-        let folder = Path::new(part("manifest_path")).parent().unwrap_or(Path::new("")).to_owned();
+        let text_of = |key: &str| package[key].as_str().unwrap_or_default();
+        let title = format!("{} {}", text_of("name"), text_of("version"));
+        let _ = writeln!(text, "{title}: {}", text_of("license"));
+        let folder = Path::new(text_of("manifest_path")).parent().unwrap_or(Path::new("")).to_owned();
         for entry in fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().to_ascii_uppercase();
@@ -156,7 +159,7 @@ fn licences(packages: &[&Value]) -> Result<String> {
     Ok(text)
 }
 
-/// Unpacks the archive in an empty home folder and uses what is in it.
+/// Unpacks the archive in an empty home folder, and uses its program, man pages and completions.
 pub(super) fn try_out(archive: &Path, version: &Version, target: &str) -> Result<()> {
     let home = empty(target)?;
     run(Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(&home))?;
@@ -164,7 +167,7 @@ pub(super) fn try_out(archive: &Path, version: &Version, target: &str) -> Result
     let program = folder.join("rovelog");
     try_program(&program, &home)?;
     if target.ends_with("-musl") {
-        // A static program has no interpreter: the loader's name would be in its first bytes.
+        // The first bytes of a dynamically linked program name its loader.
         let bytes = fs::read(&program)?;
         let loader =
             bytes.windows(9).take(4096).any(|window| window == b"/ld-musl-" || window == b"/ld-linux");
@@ -185,7 +188,7 @@ pub(super) fn try_out(archive: &Path, version: &Version, target: &str) -> Result
             );
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            println!("SKIPPED: man pages are not shown: man is not installed");
+            println!("SKIPPED: man pages: man is not installed");
         }
         Err(error) => return Err(error).context("starting man"),
     }
@@ -195,7 +198,7 @@ pub(super) fn try_out(archive: &Path, version: &Version, target: &str) -> Result
             Ok(status) if matches!(*shell, "bash" | "fish" | "zsh") => {
                 ensure!(status.success(), "{shell} does not read its completion: {status}");
             }
-            _ => println!("SKIPPED: the completion for {shell} is not read by it"),
+            _ => println!("SKIPPED: the completion for {shell}"),
         }
     }
     let text = fs::read_to_string(folder.join("THIRD-PARTY.txt"))?;

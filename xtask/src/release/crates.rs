@@ -1,4 +1,4 @@
-//! The crates: packaged, and the command line installed from the packages alone.
+//! Packages the crates, and installs the command line from the packages alone.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,13 +8,13 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{Version, empty, try_program};
-use crate::process::{cargo, run};
+use crate::process::{cargo, cargo_package, run};
 use crate::root;
 
-/// Packages all crates that are published and installs the command line from them.
+/// Packages all published crates and installs the command line from them.
 pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
-    run(&mut cargo(&["package", "--workspace", "--no-verify", "--allow-dirty", "--locked", "--quiet"]))?;
-    // Outside of the workspace, which cargo would find otherwise.
+    run(cargo_package().arg("--locked"))?;
+    // Outside of the workspace, because cargo would use its manifest.
     let folder = std::env::temp_dir().join(format!("rovelog-packages-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let result = install(version, out, &folder);
@@ -34,7 +34,7 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     let unpacked = |name: &str| folder.join(format!("{name}-{}", version.number));
     let cli = unpacked("rovelog-cli");
     ensure!(cli.join("Cargo.lock").is_file(), "the package of the command line has no Cargo.lock");
-    // No registry has the crates yet: each is taken from its package. Profiles are in no package.
+    // No registry has the crates yet, so each is taken from its package. Packages have no profiles.
     let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml"))?.parse()?;
     let profiles = manifest.get("profile").context("Cargo.toml has no profiles")?.clone();
     let mut settings = toml::to_string(&toml::Table::from_iter([("profile".to_owned(), profiles)]))?;
@@ -44,23 +44,23 @@ fn install(version: &Version, out: &Path, folder: &Path) -> Result<()> {
     }
     let config = folder.join("config.toml");
     fs::write(&config, settings)?;
-    // The versions of the workspace: a lock file knows no checksum for what is not published.
+    // The lock file of the package expects checksums that only a registry has.
     fs::copy(root().join("Cargo.lock"), cli.join("Cargo.lock"))?;
-    let started = |args: &[&str]| {
+    let cargo_here = |args: &[&str]| {
         let mut cargo = cargo(&["--config"]);
         cargo.arg(&config).args(args).current_dir(folder);
         cargo
     };
     let manifest = cli.join("Cargo.toml");
-    run(started(&["update", "--workspace", "--quiet", "--manifest-path"]).arg(&manifest))?;
+    run(cargo_here(&["update", "--workspace", "--quiet", "--manifest-path"]).arg(&manifest))?;
     let home = empty("crates")?;
-    // In the folder of the other builds, so that dependencies are built once.
+    // In the target folder of the workspace, which has the dependencies.
     let mut install =
-        started(&["install", "--locked", "--profile", &version.profile, "--all-features", "--path"]);
+        cargo_here(&["install", "--locked", "--profile", &version.profile, "--all-features", "--path"]);
     install.arg(&cli).arg("--root").arg(&home).arg("--target-dir").arg(crate::place::target());
     run(&mut install)?;
     let program: PathBuf = home.join("bin/rovelog");
     try_program(&program, &home)?;
-    println!("{} crates; installed from their packages", names.len());
+    println!("{} crates are packaged; the command line installs from them", names.len());
     Ok(())
 }

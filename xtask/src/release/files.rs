@@ -1,11 +1,11 @@
-//! Files that name the version or depend on what a release publishes: they agree with Cargo.toml.
+//! Checks that files which name the version, or an artefact of a release, are up to date.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Targets for which a release has an archive: those of `.github/workflows/release.yml`.
+/// Targets of the archives, as in `.github/workflows/release.yml`.
 const TARGETS: &[&str] = &[
     "aarch64-apple-darwin",
     "aarch64-pc-windows-msvc",
@@ -17,7 +17,7 @@ const TARGETS: &[&str] = &[
     "x86_64-unknown-linux-musl",
 ];
 
-/// Where each version appears, as the text around it. `@` is the version.
+/// Files that name the version, and the text around it. `@` is the version.
 const VERSIONS: &[(&str, &str)] = &[
     ("CHANGELOG.md", "\n## @"),
     ("CITATION.cff", "\nversion: @\n"),
@@ -26,15 +26,12 @@ const VERSIONS: &[(&str, &str)] = &[
     ("docs/guide/install.md", "rovelog-@-x86_64-unknown-linux-musl.tar.gz"),
 ];
 
-/// Fails if a file names another version, or an archive that does not exist.
+/// Fails if a file names another version, or an archive that is not built.
 pub(super) fn check(root: &Path, version: &str) -> Result<()> {
     let read = |file: &str| fs::read_to_string(root.join(file)).with_context(|| format!("reading {file}"));
     for (file, around) in VERSIONS {
         let wanted = around.replace('@', version);
-        ensure!(
-            read(file)?.contains(&wanted),
-            "{file}: version {version} is not where it belongs: {wanted:?}"
-        );
+        ensure!(read(file)?.contains(&wanted), "{file} does not contain {wanted:?}");
     }
     let release = read(".github/workflows/release.yml")?;
     let formula = read("packaging/homebrew/rovelog.rb")?;
@@ -46,7 +43,7 @@ pub(super) fn check(root: &Path, version: &str) -> Result<()> {
     }
     let archives = release.matches("- target: ").count();
     ensure!(archives == TARGETS.len(), "release.yml has {archives} archives, not {}", TARGETS.len());
-    // What installs the program by name takes what an archive or a package has.
+    // cargo-binstall, the image and the recipe expect the names and versions of the archives.
     let manifest: toml::Table = read("crates/rovelog-cli/Cargo.toml")?.parse()?;
     let binstall = manifest["package"]["metadata"]["binstall"]["pkg-url"].as_str().unwrap_or_default();
     ensure!(
@@ -76,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn every_loss_has_a_cause_and_a_cure() {
+    fn every_loss_has_a_row_in_problems_md() {
         let read = |file: &str| std::fs::read_to_string(crate::root().join(file)).expect("the page exists");
         let codes = |text: &str| -> Vec<String> {
             let cells = text.lines().filter_map(|line| line.strip_prefix("| E-")?.split(' ').next());

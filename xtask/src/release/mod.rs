@@ -1,4 +1,4 @@
-//! `cargo xtask release`: everything that a version publishes, built and tried before it is.
+//! `cargo xtask release`: builds everything that a version publishes, and tries it.
 
 mod archive;
 mod crates;
@@ -22,7 +22,7 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         ["--dry-run"] => dry_run(&out, "dist"),
-        // The same steps over a build that is cheaper, or that is there.
+        // A profile that is cheaper to build, or already built, for trying the steps themselves.
         ["--dry-run", "--profile", profile] => dry_run(&out, profile),
         ["--archive", target] => {
             fs::create_dir_all(&out)?;
@@ -31,11 +31,11 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
             Ok(())
         }
         ["--sums"] => sums(&out),
-        _ => bail!("release takes --dry-run [--profile NAME], --archive TARGET or --sums"),
+        _ => bail!("usage: release --dry-run [--profile NAME] | --archive TARGET | --sums"),
     }
 }
 
-/// Builds and tries every artefact of this machine's system.
+/// Builds and tries every artefact for this machine.
 fn dry_run(out: &Path, profile: &str) -> Result<()> {
     if out.exists() {
         fs::remove_dir_all(out)?;
@@ -48,7 +48,7 @@ fn dry_run(out: &Path, profile: &str) -> Result<()> {
     if let Some(musl) = host.strip_suffix("-gnu").map(|start| format!("{start}-musl")) {
         match archive::cannot_build(&musl) {
             None => targets.push(musl),
-            Some(why) => println!("SKIPPED: the archive for {musl}: {why}"),
+            Some(reason) => println!("SKIPPED: the archive for {musl}: {reason}"),
         }
     }
     for target in targets {
@@ -67,11 +67,12 @@ fn dry_run(out: &Path, profile: &str) -> Result<()> {
     Ok(())
 }
 
-/// The version, the profile that it is built with, and the packages of the workspace and of all
-/// dependencies.
+/// The version to release.
 struct Version {
     number: String,
+    /// Build profile.
     profile: String,
+    /// All packages of the workspace and their dependencies, from `cargo metadata`.
     packages: Vec<Value>,
 }
 
@@ -113,7 +114,7 @@ impl Version {
     }
 }
 
-/// Returns the target of this machine.
+/// Returns the target triple of this machine.
 pub(crate) fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output().context("starting rustc")?;
     let text = String::from_utf8(output.stdout)?;
@@ -121,7 +122,7 @@ pub(crate) fn host() -> Result<String> {
     Ok(host.context("rustc does not name its host")?.to_owned())
 }
 
-/// Returns a new folder under target/release-tried.
+/// Returns an empty folder under `target/release-tried`.
 fn empty(name: &str) -> Result<PathBuf> {
     let folder = root().join("target/release-tried").join(name);
     if folder.exists() {
@@ -131,8 +132,7 @@ fn empty(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Tries an installed program in an empty home folder: `info` of a log, and an export that a reader
-/// of ours has to read again.
+/// Tries an installed program in an empty home folder: `info` of a log, and an export.
 fn try_program(program: &Path, home: &Path) -> Result<()> {
     let log = root().join("corpus/ulog/one-topic+multi-id+sync+dropout+texts+appended.ulg");
     let start = |args: &[&str]| {
@@ -148,7 +148,7 @@ fn try_program(program: &Path, home: &Path) -> Result<()> {
         program.display(),
         info.status
     );
-    // The log of the corpus has damage, which is reported with exit code 3.
+    // The log is damaged, which the exit code 3 reports.
     let export = start(&["export", "-o", "tables/", "--to", "parquet"]).arg(&log).status()?;
     ensure!(matches!(export.code(), Some(0 | 3)), "{} export: {export}", program.display());
     let tables = fs::read_dir(home.join("tables"))?.collect::<std::io::Result<Vec<_>>>()?;
@@ -157,14 +157,14 @@ fn try_program(program: &Path, home: &Path) -> Result<()> {
         let bytes = fs::read(table.path())?;
         ensure!(
             bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"),
-            "{}: no Parquet",
+            "{}: not a Parquet file",
             table.path().display()
         );
     }
     Ok(())
 }
 
-/// Writes SHA256SUMS of all files in `out`.
+/// Writes the checksums of all files in `out` to `SHA256SUMS`.
 fn sums(out: &Path) -> Result<()> {
     let mut names =
         fs::read_dir(out)?.map(|file| Ok(file?.file_name())).collect::<std::io::Result<Vec<_>>>()?;

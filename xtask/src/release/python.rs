@@ -1,4 +1,4 @@
-//! The wheel and the source distribution, each installed in an environment without other packages.
+//! Builds the wheel and the source distribution, and installs each in an empty environment.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use super::{Version, empty, try_program};
 use crate::process::run;
 use crate::{package, place, python, root};
 
-/// Builds and tries both.
+/// Builds and tries the wheel and the source distribution.
 pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
     let maturin = python::with("build", package::BUILDER)?;
     let build = |args: &[&str]| {
@@ -28,14 +28,14 @@ pub(super) fn check(version: &Version, out: &Path) -> Result<()> {
     install("sdist", &out.join(format!("rovelog-{}.tar.gz", version.number)), &version.profile)
 }
 
-/// Installs a file in a new environment and uses it as users do.
+/// Installs a file in a new environment, and tries it.
 fn install(name: &str, file: &Path, profile: &str) -> Result<()> {
     let home = empty(name)?;
     run(Command::new("python3").args(["-m", "venv"]).arg(home.join("env")))?;
     let python = home.join("env/bin/python");
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps"]).arg(file);
-    // With the profile and in the folder of the other builds, so that dependencies are built once.
+    // With the same profile and target folder, dependencies are built once.
     pip.env("CARGO_TARGET_DIR", place::target()).env("MATURIN_PEP517_ARGS", format!("--profile {profile}"));
     run(&mut pip)?;
     package::smoke(&python)?;

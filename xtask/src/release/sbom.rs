@@ -1,4 +1,4 @@
-//! The bill of materials, `CycloneDX` 1.5, of what the program is built from.
+//! The bill of materials of the program, in `CycloneDX` 1.5.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_component_has_its_address_and_licence() {
+    fn a_component_has_a_package_url_and_a_licence() {
         let package =
             json!({ "name": "clap", "version": "4.6.0", "license": "MIT/Apache-2.0", "repository": null });
         let component = component(&package, "library");

@@ -1,5 +1,4 @@
-//! Checks the links of the built site: pages, files and places in pages strictly, other sites on
-//! request.
+//! Checks the links of the built site: to pages, files and anchors, and on request to other sites.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,14 +7,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
 
-use crate::process::files_below;
+use corpus_generator::files_below;
 
-/// Our own address: these pages are those that are checked, or do not exist before they are
-/// published.
+/// Our own addresses. Their pages are checked as files, or do not exist before they are published.
 const OURS: &[&str] = &["https://rovelog.github.io/rovelog/", "https://github.com/rovelog/"];
 
-/// Fails if a link within the site leads nowhere. Returns the number of pages.
-pub(super) fn check(site: &Path, opens: bool) -> Result<usize> {
+/// Fails if a link within the site is broken, or with `external` any link. Returns the number of pages.
+pub(super) fn check(site: &Path, external: bool) -> Result<usize> {
     let mut pages = BTreeMap::new();
     let files: BTreeSet<String> =
         files_below(site)?.iter().map(|file| file.to_string_lossy().into_owned()).collect();
@@ -26,7 +24,7 @@ pub(super) fn check(site: &Path, opens: bool) -> Result<usize> {
     let mut broken = Vec::new();
     let mut others = BTreeSet::new();
     for (page, html) in &pages {
-        // The page for unknown addresses is shown at any of them: its links are absolute.
+        // The page for unknown addresses has absolute links, because it is shown at any address.
         for link in attributes(html, &["href", "src"]).filter(|_| *page != "404.html") {
             if link.contains("://") {
                 others.insert(link);
@@ -38,9 +36,9 @@ pub(super) fn check(site: &Path, opens: bool) -> Result<usize> {
             }
         }
     }
-    ensure!(broken.is_empty(), "links that lead nowhere:\n  {}", broken.join("\n  "));
+    ensure!(broken.is_empty(), "broken links:\n  {}", broken.join("\n  "));
     others.retain(|link| !OURS.iter().any(|ours| link.starts_with(ours)));
-    if opens {
+    if external {
         open(&others)?;
     } else {
         println!("SKIPPED: {} links to other sites (cargo xtask site --external opens them)", others.len());
@@ -48,7 +46,7 @@ pub(super) fn check(site: &Path, opens: bool) -> Result<usize> {
     Ok(pages.len())
 }
 
-/// Returns whether `link` of `page` leads to a file, and to a place in it.
+/// Returns whether `link` in `page` leads to a file of the site, and to an anchor in it.
 fn reaches(page: &str, link: &str, pages: &BTreeMap<&str, String>, files: &BTreeSet<String>) -> bool {
     let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
     let path = path.split('?').next().unwrap_or_default();
@@ -71,7 +69,7 @@ fn reaches(page: &str, link: &str, pages: &BTreeMap<&str, String>, files: &BTree
     }
 }
 
-/// Returns the values of these attributes.
+/// Returns the values of the attributes with these names.
 fn attributes<'a>(html: &'a str, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     names.iter().flat_map(move |name| {
         let starts = html.match_indices(*name).filter(|(at, _)| html[..*at].ends_with([' ', '\n']));
@@ -85,18 +83,18 @@ fn attributes<'a>(html: &'a str, names: &'a [&str]) -> impl Iterator<Item = &'a 
     })
 }
 
-/// Opens links to other sites; without a network, says so.
+/// Opens links to other sites. Prints a note if there is no network.
 fn open(links: &BTreeSet<&str>) -> Result<()> {
-    let answers = |link: &str| {
+    let request = |link: &str| {
         let mut curl = Command::new("curl");
         curl.args(["-sSfL", "--max-time", "20", "-o", "/dev/null", link]).stderr(Stdio::null());
         curl.status().map(|status| status.code())
     };
     let mut broken = Vec::new();
     for link in links {
-        match answers(link) {
+        match request(link) {
             Ok(Some(0)) => {}
-            // The codes of curl for a host that is not found or not reached.
+            // curl cannot resolve or reach the host.
             Ok(Some(6 | 7)) | Err(_) => {
                 println!("SKIPPED: links to other sites: no network, or no curl");
                 return Ok(());
@@ -114,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_places_are_found() {
+    fn links_to_files_and_anchors_are_found() {
         let pages = BTreeMap::from([
             ("index.html", "<a href=\"a/#b\">".to_owned()),
             ("a/index.html", "<h2 id=\"b\"><a href=../x.svg>".to_owned()),

@@ -1,10 +1,10 @@
-//! The page about JSON, from the JSON schema.
+//! Writes the page about JSON from the JSON schema.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Returns the page: a table of keys for each definition of the schema.
+/// Returns the page, which has a table of keys for each definition of the schema.
 pub(super) fn page(schema: &Value) -> String {
     let mut page = String::from(
         "# JSON\n\nThe documents of `rovelog -f json`, from the [JSON schema](schemas/rovelog.schema.json). \
@@ -19,7 +19,7 @@ pub(super) fn page(schema: &Value) -> String {
             let _ = writeln!(page, "{about}.\n");
         }
         let Some(keys) = definition["properties"].as_object() else {
-            let _ = writeln!(page, "{}", sort(definition));
+            let _ = writeln!(page, "{}", type_name(definition));
             continue;
         };
         let explained = keys.values().any(|value| value["description"].is_string());
@@ -31,16 +31,16 @@ pub(super) fn page(schema: &Value) -> String {
         for (key, value) in keys {
             let meaning =
                 if explained { format!(" {} |", text(&value["description"])) } else { String::new() };
-            let _ = writeln!(page, "| `{key}` | {} |{meaning}", sort(value));
+            let _ = writeln!(page, "| `{key}` | {} |{meaning}", type_name(value));
         }
     }
     page
 }
 
 /// Returns the type of a value in words.
-fn sort(value: &Value) -> String {
+fn type_name(value: &Value) -> String {
     let list = |values: &Value| {
-        let values: Vec<_> = values.as_array().into_iter().flatten().map(sort).collect();
+        let values: Vec<_> = values.as_array().into_iter().flatten().map(type_name).collect();
         values.join(" or ")
     };
     if let Some(name) = value["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
@@ -58,10 +58,10 @@ fn sort(value: &Value) -> String {
         }
     }
     match (value["type"].as_str(), &value["items"]) {
-        (Some("array"), Value::Object(_)) => format!("list of {}", sort(&value["items"])),
+        (Some("array"), Value::Object(_)) => format!("list of {}", type_name(&value["items"])),
         (Some("array"), _) => format!("array: {}", list(&value["prefixItems"])),
         (Some("object"), _) if value["additionalProperties"].is_object() => {
-            format!("object of {}", sort(&value["additionalProperties"]))
+            format!("object of {}", type_name(&value["additionalProperties"]))
         }
         (Some(name), _) => name.to_owned(),
         (None, _) => "any".to_owned(),
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_named() {
+    fn types_are_written_in_words() {
         let schema = serde_json::json!({
             "description": "About.",
             "$defs": { "a": { "properties": {

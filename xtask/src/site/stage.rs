@@ -1,4 +1,4 @@
-//! Lays out the pages for the generator, with links that lead within the site or to the repository.
+//! Copies the pages to the folder of the generator, and rewrites links for their place in the site.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +7,14 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use super::schema;
-use crate::process::files_below;
 use crate::tidy::documents::prose;
+use corpus_generator::files_below;
 
-/// Where files that are not pages are shown.
+/// Address of files that are not pages.
 const REPOSITORY: &str = "https://github.com/rovelog/rovelog/blob/main";
 
-/// Documents outside of docs/ that are pages, by their paths in the repository and in the site.
-const OTHERS: &[(&str, &str)] = &[
+/// Pages outside of `docs/`: their path in the repository and in the site.
+const OTHER_PAGES: &[(&str, &str)] = &[
     ("ARCHITECTURE.md", "internals/architecture.md"),
     ("CONTRIBUTING.md", "internals/contributing.md"),
     ("SECURITY.md", "internals/security.md"),
@@ -23,11 +23,11 @@ const OTHERS: &[(&str, &str)] = &[
 ];
 
 /// Writes the sources of the site to `folder`.
-pub(super) fn lay(root: &Path, folder: &Path) -> Result<()> {
+pub(super) fn write(root: &Path, folder: &Path) -> Result<()> {
     let docs = folder.join("docs");
-    // By paths in the repository: where a file is in the site.
+    // Path in the site by path in the repository.
     let mut places: BTreeMap<PathBuf, PathBuf> =
-        OTHERS.iter().map(|(from, to)| (PathBuf::from(from), PathBuf::from(to))).collect();
+        OTHER_PAGES.iter().map(|(from, to)| (PathBuf::from(from), PathBuf::from(to))).collect();
     for (from, to) in [("docs", ""), ("site/pages", ""), ("site/assets", "assets")] {
         for file in files_below(&root.join(from))? {
             places.insert(Path::new(from).join(&file), Path::new(to).join(file));
@@ -47,11 +47,11 @@ pub(super) fn lay(root: &Path, folder: &Path) -> Result<()> {
     fs::write(docs.join("reference/json.md"), schema::page(&serde_json::from_str(&text)?))?;
     let settings = fs::read_to_string(root.join("site/zensical.toml"))?;
     fs::write(folder.join("zensical.toml"), &settings)?;
-    every_page_is_listed(&docs, &settings)
+    check_navigation(&docs, &settings)
 }
 
-/// Fails if a page is not in the navigation, which lists all of them.
-fn every_page_is_listed(docs: &Path, settings: &str) -> Result<()> {
+/// Fails if a page is missing in the navigation.
+fn check_navigation(docs: &Path, settings: &str) -> Result<()> {
     let pages = files_below(docs)?;
     let pages = pages.iter().filter(|page| page.extension().is_some_and(|extension| extension == "md"));
     let listed = |page: &Path| settings.contains(&format!("\"{}\"", page.display()));
@@ -60,7 +60,7 @@ fn every_page_is_listed(docs: &Path, settings: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the page with its relative links changed for its place in the site.
+/// Returns a page with its relative links rewritten for its place in the site.
 fn with_links(text: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, PathBuf>) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for (number, line) in prose(text) {
@@ -94,7 +94,7 @@ fn moved(target: &str, from: &Path, to: &Path, places: &BTreeMap<PathBuf, PathBu
     }
 }
 
-/// Returns the path without `..` and `.`.
+/// Returns a path without `..` and `.`.
 fn normal(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_lead_to_the_site_or_to_the_repository() {
+    fn links_are_rewritten_for_the_site_or_the_repository() {
         let places = [("docs/a/b.md", "a/b.md"), ("TOP.md", "internals/top.md")];
         let places = places.map(|(from, to)| (PathBuf::from(from), PathBuf::from(to))).into();
         let text = "[x](../../TOP.md#y), [z](https://e.f) and [c](../../crates/d.rs)\n\n    [code](b.md)\n";

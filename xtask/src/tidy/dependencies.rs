@@ -1,5 +1,5 @@
-//! Rules for dependencies: a reason for each, allowed licences, and each crate only once unless there
-//! is a reason.
+//! Rules for dependencies: each has an allowed licence and a documented reason, and no crate is present in
+//! two versions without a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ const LICENCES: &[&str] = &[
     "bzip2-1.0.6",
 ];
 
-/// Crates that are in the lock file more than once, with the reason.
+/// Crates that the lock file has more than once, with the reason.
 const DUPLICATES: &[(&str, &str)] = &[
     ("base64", "usvg stays at 0.22"),
     ("bitflags", "the png that tiny-skia has stays at 1"),
@@ -43,7 +43,7 @@ const DUPLICATES: &[(&str, &str)] = &[
 ];
 
 /// Returns forbidden licences, duplicates without a reason, and reasons without a duplicate.
-/// `packages` are those of `cargo metadata`, dependencies included.
+/// `packages` are all packages of `cargo metadata`.
 pub(super) fn check(packages: &[&Value]) -> Vec<String> {
     let mut found = Vec::new();
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -61,37 +61,39 @@ pub(super) fn check(packages: &[&Value]) -> Vec<String> {
     for (name, versions) in &versions {
         let list = versions.iter().copied().collect::<Vec<_>>().join(" and ");
         match (versions.len() > 1, tolerated(name)) {
-            (true, false) => found.push(format!("{name}: {list}; keep one, or say why not (cargo tree -d)")),
-            (false, true) => found.push(format!("{name}: {list} only; no reason is needed any more")),
+            (true, false) => {
+                found
+                    .push(format!("{name}: {list}; keep one, or add a reason to DUPLICATES (cargo tree -d)"));
+            }
+            (false, true) => found.push(format!("{name}: only {list} is left; remove it from DUPLICATES")),
             _ => {}
         }
     }
     let gone = DUPLICATES.iter().filter(|(name, _)| !versions.contains_key(name));
-    found.extend(gone.map(|(name, _)| format!("{name}: is gone; no reason is needed any more")));
+    found.extend(gone.map(|(name, _)| format!("{name}: no longer a dependency; remove it from DUPLICATES")));
     found
 }
 
-/// Returns dependencies of our crates, other than those of tests, that the document does not name.
-/// `packages` are ours, of `cargo metadata`.
+/// Returns external dependencies of our crates that the document does not name. Dependencies of tests and
+/// build scripts need no reason. `packages` are ours, from `cargo metadata`.
 pub(super) fn without_reason(document: &str, packages: &[&Value]) -> Vec<String> {
     let named: BTreeSet<&str> = document.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c)).collect();
     let mut found = BTreeSet::new();
     for package in packages {
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
-            // Dependencies of tests and build scripts have a kind; those of the workspace have no source.
+            // Normal dependencies have no kind, and our own crates have no source.
             let name = dependency["name"].as_str().unwrap_or_default();
-            let is_theirs = !dependency["source"].is_null() && dependency["kind"].is_null();
-            if is_theirs && !named.contains(name) {
-                found.insert(format!("{name}: docs/internals/dependencies.md does not say why it is needed"));
+            let is_external = !dependency["source"].is_null() && dependency["kind"].is_null();
+            if is_external && !named.contains(name) {
+                found.insert(format!("{name}: docs/internals/dependencies.md has no reason for it"));
             }
         }
     }
     found.into_iter().collect()
 }
 
-/// Returns whether allowed licences can satisfy an SPDX expression. `OR` binds weaker than `AND`;
-/// older manifests write `/` for `OR`. Brackets are ignored, so each side must be allowed by
-/// itself.
+/// Returns whether allowed licences satisfy an SPDX expression. `AND` binds stronger than `OR`. Older
+/// manifests write `/` for `OR`. The only supported parentheses are `(A OR B) AND C`.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let one_of = |part: &str| {
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_are_met_or_not() {
+    fn licence_expressions_are_evaluated() {
         for allowed in
             ["MIT", "MIT/Apache-2.0", "GPL-2.0-only OR MIT", "(MIT OR GPL-2.0-only) AND Unicode-3.0"]
         {
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_without_a_reason_is_named() {
+    fn a_dependency_without_a_reason_is_reported() {
         let dependency = |name: &str, source: Option<&str>, kind: Option<&str>| serde_json::json!({ "name": name, "source": source, "kind": kind });
         let registry = Some("registry+https://github.com/rust-lang/crates.io-index");
         let package = serde_json::json!({ "dependencies": [
@@ -135,11 +137,11 @@ mod tests {
             dependency("rovelog-core", None, None),
         ] });
         let found = without_reason("| `left` | core | pads |\n| `left-pad2` | | |", &[&package]);
-        assert_eq!(found, ["left-pad: docs/internals/dependencies.md does not say why it is needed"]);
+        assert_eq!(found, ["left-pad: docs/internals/dependencies.md has no reason for it"]);
     }
 
     #[test]
-    fn a_new_duplicate_and_a_foreign_licence_are_named() {
+    fn a_new_duplicate_and_a_forbidden_licence_are_reported() {
         let tolerated = DUPLICATES
             .iter()
             .flat_map(|(name, _)| [package(name, "1.0.0", "MIT"), package(name, "2.0.0", "MIT")]);
@@ -150,12 +152,12 @@ mod tests {
             found,
             [
                 "leftpad 2.0.0: licence `AGPL-3.0` is not in xtask/src/tidy/dependencies.rs",
-                "leftpad: 1.0.0 and 2.0.0; keep one, or say why not (cargo tree -d)",
+                "leftpad: 1.0.0 and 2.0.0; keep one, or add a reason to DUPLICATES (cargo tree -d)",
             ]
         );
         packages.remove(0);
         let found = check(&packages.iter().collect::<Vec<_>>());
-        let first = format!("{}: 2.0.0 only", DUPLICATES[0].0);
+        let first = format!("{}: only 2.0.0 is left", DUPLICATES[0].0);
         assert!(found.iter().any(|line| line.starts_with(&first)), "{found:?}");
     }
 }

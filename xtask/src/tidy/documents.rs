@@ -1,12 +1,12 @@
-//! Rules for Markdown: links have targets, and lines of prose are short.
+//! Rules for Markdown: relative links lead to files, and lines of prose are short.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// Maximum columns of a line of prose. Tables, code and lines with one long link may be wider.
-const WIDTH: usize = 100;
+/// Maximum width of a line of prose. Tables, code, and lines that are one long link may be wider.
+const MAX_WIDTH: usize = 100;
 
 /// Documents that still have longer lines.
 const WIDE: &[&str] = &["docs/formats/rosbag.md"];
@@ -24,22 +24,23 @@ pub(super) fn check(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
             found.extend(broken.map(|link| format!("{}:{number}: no file {link}", file.display())));
             let width = line.chars().count();
             let may_be_wide = WIDE.iter().any(|wide| file.as_path() == Path::new(wide));
-            if width > WIDTH && !may_be_wide && !line.starts_with('|') && line.trim().contains(' ') {
-                found.push(format!("{}:{number}: {width} columns; wrap prose at {WIDTH}", file.display()));
+            if width > MAX_WIDTH && !may_be_wide && !line.starts_with('|') && line.trim().contains(' ') {
+                found
+                    .push(format!("{}:{number}: {width} columns; wrap prose at {MAX_WIDTH}", file.display()));
             }
         }
     }
     Ok(found)
 }
 
-/// Returns lines outside of code blocks, fenced or indented, with their numbers.
+/// Returns the lines outside of fenced and indented code blocks, with their numbers.
 pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_fenced = false;
     let mut is_list = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");
         is_fenced ^= is_fence;
-        // List text is indented too; an indented code block does not follow a list.
+        // The text of a list is indented too, so an indented block after a list is not code.
         is_list = match line.chars().next() {
             Some(' ') | None => is_list,
             Some(first) => matches!(first, '-' | '*' | '0'..='9'),
@@ -48,7 +49,7 @@ pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns targets of `[text](target)` that are paths, without their anchors.
+/// Returns the targets of `[text](target)` that are paths, without their anchors.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let paths = targets.filter(|target| !target.contains("://") && !target.contains(' '));
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_to_files_are_found_and_code_is_left_out() {
+    fn links_are_found_outside_of_code() {
         let text = "[a](b.md#c), [d](https://e.f) and [g](#h)\n\n    [i](j.md)\n- k\n\n      [l](m.md)\n```\n[n](o)\n```";
         let found: Vec<_> =
             prose(text).flat_map(|(number, line)| links(line).map(move |l| (number, l))).collect();

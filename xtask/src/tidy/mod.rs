@@ -1,10 +1,9 @@
-//! `cargo xtask tidy`: rules of ARCHITECTURE.md that no compiler checks.
+//! `cargo xtask tidy`: the rules of ARCHITECTURE.md and CONTRIBUTING.md that a program can check.
 
+mod cycles;
 mod dependencies;
 pub(crate) mod documents;
 mod published;
-pub(crate) mod structure;
-pub(crate) mod words;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use corpus_generator::files_below;
 use serde_json::Value;
 
-use crate::process::{cargo, files_below};
-use crate::targets::FORMATS;
-use crate::{corpus, root};
+use crate::process::cargo;
+use crate::{FORMAT_CRATES, root};
 
-/// Allowed dependencies among our own crates; all others are forbidden.
+/// Allowed dependencies between our own crates. All others are forbidden.
 ///
-/// `*` on the left stands for every format crate. Format crates depend on the core and on none of
-/// our other crates: neither on each other nor on the facade. `rovelog-testing` is for tests.
+/// `*` stands for every format crate. A format crate depends neither on another format crate nor on
+/// the facade. `rovelog-testing` is only a dev-dependency.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("rovelog-core", &["rovelog-testing"]),
     ("rovelog-testing", &["rovelog-core"]),
@@ -52,12 +51,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["rovelog-core", "*", "rovelog", "rovelog-export", "rovelog-remote", "rovelog-scale", "rovelog-cli"],
     ),
     ("fuzz-bodies", &["rovelog", "rovelog-export"]),
-    // A generator that uses our readers could share their mistakes.
-    ("xtask", &[]),
+    // A corpus generator that used our readers could share their mistakes.
+    ("corpus-generator", &[]),
+    ("xtask", &["corpus-generator"]),
 ];
 
-/// Maximum lines of a source file; a longer one does more than one job.
-const LINE_LIMIT: usize = 600;
+/// Maximum number of lines in a source file. A longer file does more than one job.
+const MAX_LINES: usize = 600;
 
 /// Runs the subcommand.
 pub(crate) fn command(args: &[String]) -> Result<()> {
@@ -65,26 +65,26 @@ pub(crate) fn command(args: &[String]) -> Result<()> {
     check()
 }
 
-/// Runs all checks; every finding is printed, not only the first.
+/// Runs all checks, and prints every violation rather than only the first.
 pub(crate) fn check() -> Result<()> {
     let root = root();
     let metadata = metadata(&root)?;
-    let (ours, all) = split(&metadata);
-    let packages = packages(&ours);
+    let all: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
+    // A package of the workspace has no source.
+    let ours: Vec<&Value> = all.iter().copied().filter(|package| package["source"].is_null()).collect();
     let files = source_files(&root)?;
 
-    let mut found = edges(&packages);
-    found.extend(dependencies::check(&all));
+    let mut violations = forbidden_edges(&packages(&ours));
+    violations.extend(dependencies::check(&all));
     let reasons = fs::read_to_string(root.join("docs/internals/dependencies.md"))?;
-    found.extend(dependencies::without_reason(&reasons, &ours));
-    found.extend(published::check(&root, &ours)?);
-    found.extend(lengths(&root, &files)?);
-    found.extend(local_paths(&root, &files));
-    found.extend(undocumented_words(&root)?);
-    found.extend(documents::check(&root, &files)?);
-    found.extend(words::check(&root, &files)?);
-    found.extend(structure::check(&ours)?);
-    ensure!(found.is_empty(), "not tidy:\n  {}", found.join("\n  "));
+    violations.extend(dependencies::without_reason(&reasons, &ours));
+    violations.extend(published::check(&root, &ours)?);
+    violations.extend(import_cycles(&ours)?);
+    violations.extend(long_files(&root, &files)?);
+    violations.extend(local_paths(&root, &files));
+    violations.extend(undocumented_codes(&root)?);
+    violations.extend(documents::check(&root, &files)?);
+    ensure!(violations.is_empty(), "not tidy:\n  {}", violations.join("\n  "));
     println!("tidy: {} crates, {} with dependencies, {} files", ours.len(), all.len(), files.len());
     Ok(())
 }
@@ -101,15 +101,8 @@ fn metadata(root: &Path) -> Result<Value> {
 /// A crate of the workspace.
 struct Package {
     name: String,
-    /// Crates that it depends on, including those for tests and build scripts.
+    /// Names of its dependencies of all kinds.
     dependencies: Vec<String>,
-}
-
-/// Returns the packages of the workspace, and all packages that it is built from.
-fn split(metadata: &Value) -> (Vec<&Value>, Vec<&Value>) {
-    let all: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
-    let ours = all.iter().copied().filter(|package| package["source"].is_null());
-    (ours.collect(), all)
 }
 
 fn packages(ours: &[&Value]) -> Vec<Package> {
@@ -119,34 +112,53 @@ fn packages(ours: &[&Value]) -> Vec<Package> {
     ours.iter().map(|package| Package { name: name(package), dependencies: dependencies(package) }).collect()
 }
 
-/// Returns dependencies in the workspace that are not allowed.
-fn edges(packages: &[Package]) -> Vec<String> {
-    let mut found = Vec::new();
+fn forbidden_edges(packages: &[Package]) -> Vec<String> {
+    let mut violations = Vec::new();
     let is_ours = |name: &String| packages.iter().any(|package| package.name == *name);
     for package in packages {
         let row = ALLOWED.iter().find(|row| row.0 == class(&package.name));
         let Some((_, allowed)) = row else {
-            found
-                .push(format!("{}: no place in the picture of crates (ALLOWED in xtask/src/tidy/mod.rs; a format: xtask/src/targets.rs)", package.name));
+            violations.push(format!(
+                "{}: its allowed dependencies are not listed; add it to ALLOWED in xtask/src/tidy/mod.rs, or to \
+                 FORMAT_CRATES in xtask/src/main.rs",
+                package.name
+            ));
             continue;
         };
-        // A crate among its own dev-dependencies turns on its features for tests.
+        // A crate that is its own dev-dependency turns on its features for its tests.
         let others = |name: &&String| is_ours(name) && **name != package.name;
         for dependency in package.dependencies.iter().filter(others) {
             if !allowed.contains(&class(dependency)) {
-                found.push(format!("{} must not depend on {dependency}", package.name));
+                violations.push(format!("{} must not depend on {dependency}", package.name));
             }
         }
     }
-    found
+    violations
 }
 
+/// Returns the name of a crate in [`ALLOWED`].
 fn class(name: &str) -> &str {
-    if FORMATS.contains(&name) { "*" } else { name }
+    if FORMAT_CRATES.contains(&name) { "*" } else { name }
 }
 
-/// Returns the files that git tracks or would add, so that a check before a commit sees new files
-/// too. Without git, as in an unpacked archive, returns everything but build output.
+/// Checks the sources of every library among `packages`, as `cargo metadata` describes them.
+fn import_cycles(packages: &[&Value]) -> Result<Vec<String>> {
+    let mut violations = Vec::new();
+    for package in packages {
+        let targets = package["targets"].as_array().into_iter().flatten();
+        let libraries = targets.filter(|target| matches!(target["kind"][0].as_str(), Some("lib" | "cdylib")));
+        for path in libraries.filter_map(|library| library["src_path"].as_str()) {
+            let src = Path::new(path).parent().context("a source file is in a folder")?;
+            let name = package["name"].as_str().unwrap_or_default();
+            let cycles = cycles::check(src)?.into_iter();
+            violations.extend(cycles.map(|cycle| format!("{name}: an import cycle: {cycle}")));
+        }
+    }
+    Ok(violations)
+}
+
+/// Returns the files that git tracks or would add, so that a check before a commit includes new files.
+/// Without git, as in an unpacked archive, returns everything except build output.
 fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -160,41 +172,40 @@ fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(names.map(PathBuf::from).filter(|name| root.join(name).is_file()).collect())
 }
 
-fn lengths(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
-    let mut found = Vec::new();
+fn long_files(root: &Path, files: &[PathBuf]) -> Result<Vec<String>> {
+    let mut violations = Vec::new();
     for file in files {
-        let ours = file.starts_with("crates") || file.starts_with("xtask");
-        if ours && file.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(root.join(file))?;
-            let lines = text.lines().count();
-            if lines > LINE_LIMIT {
-                let file = file.display();
-                found.push(format!("{file}: {lines} lines, more than {LINE_LIMIT}"));
+        let is_ours = ["corpus", "crates", "fuzz", "xtask"].iter().any(|folder| file.starts_with(folder));
+        if is_ours && file.extension().is_some_and(|extension| extension == "rs") {
+            let lines = fs::read_to_string(root.join(file))?.lines().count();
+            if lines > MAX_LINES {
+                violations
+                    .push(format!("{}: {lines} lines; at most {MAX_LINES} are allowed", file.display()));
             }
         }
     }
-    Ok(found)
+    Ok(violations)
 }
 
-/// Returns local absolute paths in sources.
+/// Returns lines with absolute paths that only exist on the machine of their author.
 fn local_paths(root: &Path, files: &[PathBuf]) -> Vec<String> {
-    // Built here, so that this file does not match itself.
+    // The needles are put together here so that this file does not match itself.
     let needles = ["work", "root"].map(|folder| format!("/{folder}/"));
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for file in files {
         let bytes = fs::read(root.join(file)).unwrap_or_default();
         for (number, line) in (1..).zip(bytes.split(|&b| b == b'\n')) {
             let line = String::from_utf8_lossy(line);
             if needles.iter().any(|needle| has_path(&line, needle)) {
-                let file = file.display();
-                found.push(format!("{file}:{number}: a path of one machine"));
+                violations.push(format!("{}:{number}: a path of one machine", file.display()));
             }
         }
     }
-    found
+    violations
 }
 
-/// Returns whether a path starts with `needle` as its first folder, not further down.
+/// Returns whether the line has a path that starts with `needle`, rather than one that contains it
+/// further down.
 fn has_path(line: &str, needle: &str) -> bool {
     line.match_indices(needle).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -202,23 +213,22 @@ fn has_path(line: &str, needle: &str) -> bool {
     })
 }
 
-/// Returns codes of losses and notes that the corpus expects and the format's document does not
-/// have.
-fn undocumented_words(root: &Path) -> Result<Vec<String>> {
+/// Returns the diagnostic codes that the corpus expects and no document explains.
+fn undocumented_codes(root: &Path) -> Result<Vec<String>> {
     let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| format!("reading {name}"));
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     let diagnostics = read("docs/reference/diagnostics.md")?;
-    for format in corpus::formats() {
+    for format in corpus_generator::formats() {
         let name = format!("docs/formats/{format}.md");
         let text = read(&name)? + &diagnostics;
         let explained: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-        let words = corpus::words(format).into_iter();
-        let words = words.filter(|(word, _)| !explained.contains(word.as_str()));
-        found.extend(
-            words.map(|(word, case)| format!("{name}: does not explain `{word}`, expected by {case}")),
+        let codes = corpus_generator::words(format).into_iter();
+        let unexplained = codes.filter(|(code, _)| !explained.contains(code.as_str()));
+        violations.extend(
+            unexplained.map(|(code, case)| format!("{name}: does not explain `{code}`, expected by {case}")),
         );
     }
-    Ok(found)
+    Ok(violations)
 }
 
 #[cfg(test)]
@@ -233,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_out_of_the_picture_are_named() {
+    fn forbidden_dependencies_are_reported() {
         let packages = [
             package("rovelog-core", &["serde"]),
             package("ulog-format", &["rovelog-core", "rld-format"]),
@@ -243,19 +253,21 @@ mod tests {
             package("xtask", &["ulog-format"]),
             package("leftpad", &[]),
         ];
+        let violations = forbidden_edges(&packages);
         assert_eq!(
-            edges(&packages),
+            violations[..3],
             [
                 "ulog-format must not depend on rld-format",
                 "rld-format must not depend on rovelog",
                 "xtask must not depend on ulog-format",
-                "leftpad: no place in the picture of crates (ALLOWED in xtask/src/tidy/mod.rs; a format: xtask/src/targets.rs)",
             ]
         );
+        assert!(violations[3].starts_with("leftpad: its allowed dependencies are not listed"));
+        assert_eq!(violations.len(), 4);
     }
 
     #[test]
-    fn only_whole_first_folders_are_paths_of_a_machine() {
+    fn only_the_first_folder_of_a_path_counts() {
         let needle = ["/", "work", "/"].concat();
         assert!(has_path(&format!("see {needle}x"), &needle));
         assert!(has_path(&format!("\"{needle}\""), &needle));

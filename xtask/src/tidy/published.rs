@@ -1,4 +1,4 @@
-//! Requirements on published crates: entries in the manifest, and files in the folder.
+//! Rules for published crates: keys of the manifest, licences, README and examples.
 
 use std::fs;
 use std::path::Path;
@@ -6,19 +6,18 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// Manifest keys that a registry shows or requires.
+/// Keys of the manifest that a registry shows or requires.
 const KEYS: &[&str] =
     &["description", "keywords", "categories", "license", "repository", "readme", "rust_version"];
 
-/// Maximum lines of a crate's README.
-const SCREEN: usize = 50;
+/// Maximum number of lines in the README of a crate: one screen.
+const MAX_README_LINES: usize = 50;
 
-/// Returns what published crates lack. `packages` are those of `cargo metadata`.
+/// Returns what published crates lack. `packages` are ours, from `cargo metadata`.
 pub(super) fn check(root: &Path, packages: &[&Value]) -> Result<Vec<String>> {
     let toolchain = toolchain(root)?;
     let mut found = Vec::new();
-    // `publish` is null for a crate that may be published anywhere, and an empty list for one that
-    // may not be published.
+    // `publish` is null if a crate may be published anywhere, and an empty list if it may not be published.
     for package in packages.iter().filter(|package| package["publish"].is_null()) {
         let name = package["name"].as_str().unwrap_or_default();
         let mut lacks = |what: String| found.push(format!("{name}: {what}"));
@@ -32,12 +31,12 @@ pub(super) fn check(root: &Path, packages: &[&Value]) -> Result<Vec<String>> {
         for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
             let ours = fs::read(root.join(licence)).with_context(|| format!("reading {licence}"))?;
             if fs::read(folder.join(licence)).ok() != Some(ours) {
-                lacks(format!("no {licence} like that of the top folder: make a symbolic link"));
+                lacks(format!("no {licence}: link to that of the top folder"));
             }
         }
         let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
-        if readme.lines().count() > SCREEN {
-            lacks(format!("its README.md has more than {SCREEN} lines"));
+        if readme.lines().count() > MAX_README_LINES {
+            lacks(format!("its README.md has more than {MAX_README_LINES} lines"));
         }
         if !readme.contains("```rust") {
             lacks("no example in its README.md".to_owned());
@@ -53,7 +52,7 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty) || value.as_str() == Some("")
 }
 
-/// Returns the version in rust-toolchain.toml: the only one that is tested, and so the minimum that
+/// Returns the version in rust-toolchain.toml. It is the only one that is tested, and so the oldest one that
 /// is promised.
 fn toolchain(root: &Path) -> Result<String> {
     let text = fs::read_to_string(root.join("rust-toolchain.toml")).context("reading rust-toolchain.toml")?;
@@ -67,12 +66,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crate_that_lacks_everything_is_told_so() {
+    fn everything_that_a_crate_lacks_is_reported() {
         let package = serde_json::json!({
             "name": "leftpad", "publish": null, "description": "", "keywords": [], "rust_version": "1.2",
         });
         let found = check(&crate::root(), &[&package]).expect("the workspace can be read");
-        // Six keys of seven, the version, two licences, an example, a program.
+        // Six of seven keys, the version, two licences, an example in the README, a program.
         assert_eq!(found.len(), 11, "{found:#?}");
         let private = serde_json::json!({ "name": "leftpad", "publish": [] });
         assert!(check(&crate::root(), &[&private]).expect("the workspace can be read").is_empty());

@@ -1,5 +1,5 @@
-//! Accumulation in one pass: a thousand rows at a time, copied into columns that stay in the cache,
-//! summed exactly.
+//! Exact sums in one pass. About a thousand rows at a time are copied into columns, which stay in
+//! the processor's cache while they are summed.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -7,47 +7,48 @@ use std::ops::Range;
 use rovelog_core::parallel::{Jobs, in_order};
 use rovelog_core::wire::I32Le;
 
-use super::currents::{Current, MARGIN_SETTLED, Usable, currents, usable};
+use super::currents::{Current, LowSamples, MARGIN_SETTLED, currents, mark_usable};
 use super::stats::{Stats, Sums};
 use crate::bits;
 use crate::error::RldError;
 use crate::layout::{self, values};
 use crate::reader::RldReader;
 
-/// Number of rows that are summed at a time.
-const GROUP: u64 = 1024;
+/// Maximum number of rows in a group. It is small enough for sums of distances to fit 32 and 64
+/// bits.
+const GROUP_ROWS: u64 = 1024;
 
-/// Number of rows that a thread sums before it takes the next ones.
-const SHARE: u64 = 64 * GROUP;
+/// Number of rows that a thread sums as one task.
+const TASK_ROWS: u64 = 64 * GROUP_ROWS;
 
-/// A product to sum: a voltage, or the difference of two, times a merged current.
+/// A power to sum: a voltage, or the difference of two voltages, times a merged current.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerTerm {
-    /// Name: `V1*I1`.
+    /// The name, for example `V1*I1`.
     pub name: String,
-    /// Channel of the voltage.
+    /// Index of the voltage channel.
     pub plus: usize,
-    /// Channel of the voltage to subtract.
+    /// Index of the channel of the voltage to subtract.
     pub minus: Option<usize>,
-    /// Number of the current in [`currents`].
+    /// Index of the current in the list of [`currents`].
     pub current: usize,
     /// The exponent of ten of the products.
     pub scale: i32,
 }
 
-/// Options of statistics.
+/// Options for statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsOptions {
-    /// Rows around a change of range whose low samples are not used.
+    /// Number of rows before and after a change of range whose low samples are not used.
     pub(crate) margin: u64,
-    /// True to leave values out of range out of the sums of their channel.
+    /// True to exclude values that are out of range from the sums of their channel.
     pub(crate) valid_only: bool,
-    /// Powers: `V1*I1`, `(V1-V2)*I1`. By default one, if the log has one voltage and one current,
-    /// else none.
+    /// Names of powers, for example `V1*I1` or `(V1-V2)*I1`. By default, there is one power if the
+    /// log has one voltage and one current, and otherwise none.
     pub(crate) powers: Option<Vec<String>>,
-    /// True if values decide which range of a current is used; see [`Current::deriving`].
+    /// True if values decide which range of a current is used, see [`Current::deriving`].
     pub(crate) derived: bool,
-    /// True to sum nothing but currents and powers.
+    /// True to sum only currents and powers.
     pub(crate) only_currents: bool,
 }
 
@@ -58,14 +59,14 @@ impl Default for StatsOptions {
 }
 
 impl StatsOptions {
-    /// Sets the margin: 0 uses the range bit as it is.
+    /// Sets the margin in rows. A margin of 0 uses the range bit of each row alone.
     #[must_use]
     pub fn with_margin(mut self, margin: u64) -> Self {
         self.margin = margin.min(10_000);
         self
     }
 
-    /// Sets the powers.
+    /// Sets the names of the powers.
     #[must_use]
     pub fn with_powers<N: Into<String>>(mut self, powers: impl IntoIterator<Item = N>) -> Self {
         self.powers = Some(powers.into_iter().map(Into::into).collect());
@@ -79,7 +80,7 @@ impl StatsOptions {
         self
     }
 
-    /// Sums currents and powers only, which is faster: the statistics of channels are empty.
+    /// Sums only currents and powers, which is faster. The statistics of channels are empty.
     #[doc(hidden)]
     #[must_use]
     pub fn only_currents(mut self) -> Self {
@@ -95,21 +96,21 @@ impl StatsOptions {
     }
 }
 
-/// Values of a channel in the current group.
+/// The values of a channel in the current group.
 #[derive(Clone, Debug)]
 enum Column {
     Narrow(Vec<i32>),
     Wide(Vec<i64>),
 }
 
-/// Sums rows of a log. Its buffers are reused: keep it for the next rows.
+/// Sums rows of a log. Reuse an accumulator for further rows, because it keeps its buffers.
 #[derive(Clone, Debug)]
 pub struct Accumulator<'a> {
     reader: &'a RldReader,
     binary: usize,
-    /// The bit that must be set for an analog value to count.
+    /// For each analog channel, the index of the bit that must be set for a value to count.
     valid: Vec<Option<usize>>,
-    /// Whether an analog channel is read.
+    /// For each analog channel, true if its values are needed.
     needed: Vec<bool>,
     only_currents: bool,
     currents: Vec<Current>,
@@ -117,16 +118,16 @@ pub struct Accumulator<'a> {
     margin: u64,
     words: Vec<Vec<u32>>,
     columns: Vec<Column>,
-    /// Sums over all rows of the current group.
+    /// For each analog channel, the sums over all rows of the current group.
     sums: Vec<Sums>,
     marks: Vec<bool>,
-    /// Per row, 1 if values tell that the low one is in range.
+    /// For each row, 1 if values show that the low range is valid.
     derived: Vec<u32>,
     kept: Vec<i32>,
 }
 
 impl RldReader {
-    /// Makes an accumulator for the log.
+    /// Creates an accumulator for the log.
     ///
     /// # Errors
     /// Returns an error if rows cannot be located, or if a power names an unknown channel.
@@ -168,7 +169,7 @@ impl RldReader {
         })
     }
 
-    /// Returns the power of a log with one voltage and one current.
+    /// Returns the power of a log that has one voltage and one current; `None` for other logs.
     fn only_power(&self, list: &[Current]) -> Option<PowerTerm> {
         let volts = self.channels().iter().filter(|channel| channel.unit == crate::unit::Unit::Volt);
         let [volt] = volts.collect::<Vec<_>>()[..] else { return None };
@@ -176,20 +177,27 @@ impl RldReader {
         self.power(&format!("{}*{}", volt.name, current.name), list).ok()
     }
 
-    /// Parses `V1*I1` or `(V1-V2)*I1`.
+    /// Parses `V1*I1` or `(V1-V2)*I1`. The factors can be in either order.
     fn power(&self, name: &str, list: &[Current]) -> Result<PowerTerm, RldError> {
         let refuse = || {
             let names: Vec<_> = list.iter().map(|current| current.name.as_str()).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            RldError::refused(format!("{name:?} is not a power like V1*I1 or (V1-V2)*I1; currents: {names}"))
+            RldError::NotAPower { text: name.to_owned(), currents: names }
         };
+        let current_of = |name: &str| list.iter().position(|current| current.name == name.trim());
         let (volts, amps) = name.rsplit_once('*').ok_or_else(refuse)?;
+        let (volts, amps) = match name.split_once('*') {
+            Some((first, second)) if current_of(amps).is_none() && current_of(first).is_some() => {
+                (second, first)
+            }
+            _ => (volts, amps),
+        };
         let volts = volts.trim().trim_start_matches('(').trim_end_matches(')');
         let (plus, minus) = match volts.split_once('-') {
             Some((plus, minus)) => (self.channel(plus.trim())?, Some(self.channel(minus.trim())?)),
             None => (self.channel(volts.trim())?, None),
         };
-        let current = list.iter().position(|current| current.name == amps.trim()).ok_or_else(refuse)?;
+        let current = current_of(amps).ok_or_else(refuse)?;
         let channels = self.channels();
         let analog = |at: usize| !channels[at].is_binary;
         if !analog(plus)
@@ -225,16 +233,16 @@ impl Accumulator<'_> {
         stats
     }
 
-    /// Returns the sums over `rows`, computed on several threads: the same as those of one, because
-    /// they are exact.
+    /// Returns the sums over `rows`, computed on several threads. The result is that of one thread,
+    /// because sums are exact.
     pub fn stats_on(&self, jobs: Jobs, rows: Range<u64>) -> Stats {
         let mut all = self.empty();
-        let shares = (rows.start..rows.end).step_by(usize::try_from(SHARE).unwrap_or(usize::MAX));
+        let shares = (rows.start..rows.end).step_by(usize::try_from(TASK_ROWS).unwrap_or(usize::MAX));
         let Ok(()) = in_order(
             jobs,
             || self.clone(),
             Accumulator::stats,
-            |push| shares.map(|from| from..rows.end.min(from + SHARE)).try_for_each(push),
+            |push| shares.map(|from| from..rows.end.min(from + TASK_ROWS)).try_for_each(push),
             |stats| {
                 all.merge(&stats);
                 Ok::<_, Infallible>(())
@@ -246,7 +254,7 @@ impl Accumulator<'_> {
     /// Adds `rows` to earlier sums.
     pub(crate) fn add(&mut self, rows: Range<u64>, stats: &mut Stats) {
         let reader = self.reader;
-        for (first, bytes) in reader.runs(rows, GROUP) {
+        for (first, bytes) in reader.runs(rows, GROUP_ROWS) {
             self.group(first, bytes, stats);
         }
     }
@@ -258,7 +266,8 @@ impl Accumulator<'_> {
         stats.rows += count as u64;
         for (i, words) in self.words.iter_mut().enumerate() {
             words.clear();
-            // The extra word of a writer's bug precedes the bits only if there are none.
+            // An extra word (D28) does not shift the bits, because it only occurs if there are
+            // none.
             bits::copy_words(bytes, row, 4 * i, words);
             count_ones(words, i, &mut stats.ones);
         }
@@ -274,12 +283,12 @@ impl Accumulator<'_> {
                         let raw = |value| i32::try_from(value).unwrap_or_default();
                         column.extend(values(bytes, row, *slot).map(raw));
                     }
-                    self.sums.push(narrow(column));
+                    self.sums.push(sum_narrow(column));
                 }
                 Column::Wide(column) => {
                     column.clear();
                     column.extend(values(bytes, row, *slot));
-                    self.sums.push(wide(column.iter().map(|value| i128::from(*value))));
+                    self.sums.push(sum_wide(column.iter().map(|value| i128::from(*value))));
                 }
             }
         }
@@ -291,7 +300,7 @@ impl Accumulator<'_> {
         }
     }
 
-    /// Sums channels, without values that are out of range.
+    /// Adds the sums of channels, without values that are out of range.
     fn channels(&mut self, stats: &mut Stats) {
         for (i, (valid, sums)) in self.valid.iter().zip(&self.sums).enumerate() {
             let Some(bit) = valid else {
@@ -308,35 +317,36 @@ impl Accumulator<'_> {
                         self.kept.clear();
                         let kept = values.iter().zip(words).filter(|(_, word)| *word & mask != 0);
                         self.kept.extend(kept.map(|(value, _)| *value));
-                        stats.channels[i].merge(&narrow(&self.kept));
+                        stats.channels[i].merge(&sum_narrow(&self.kept));
                     }
                     Column::Wide(values) => {
                         let kept = values.iter().zip(words).filter(|(_, word)| *word & mask != 0);
-                        stats.channels[i].merge(&wide(kept.map(|(value, _)| i128::from(*value))));
+                        stats.channels[i].merge(&sum_wide(kept.map(|(value, _)| i128::from(*value))));
                     }
                 }
             }
         }
     }
 
-    /// Sums a merged current and the powers with it, by segments of one source.
+    /// Adds the sums of a merged current and of its powers, one run of rows with the same source at
+    /// a time.
     fn current(&mut self, number: usize, rows: Range<u64>, stats: &mut Stats) {
         let current = &self.currents[number];
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
         let counts = match (current.low, current.valid) {
-            (None, _) => Usable::None,
+            (None, _) => LowSamples::None,
             (Some(low), _) if current.derived => {
                 let low = &self.columns[low - self.binary];
                 let high = current.high.map(|high| &self.columns[high - self.binary]);
                 let derives = |i| current.derives(low.at(i), high.map(|high| high.at(i)));
                 self.derived.clear();
                 self.derived.extend((0..count).map(|i| u32::from(derives(i))));
-                usable(self.reader, current, self.margin, rows, (&self.derived, 1), &mut self.marks)
+                mark_usable(self.reader, current, self.margin, rows, (&self.derived, 1), &mut self.marks)
             }
-            (Some(_), None) => Usable::All,
+            (Some(_), None) => LowSamples::All,
             (Some(_), Some(bit)) => {
                 let words = (&self.words[bit / 32][..], 1u32 << (bit % 32));
-                usable(self.reader, current, self.margin, rows, words, &mut self.marks)
+                mark_usable(self.reader, current, self.margin, rows, words, &mut self.marks)
             }
         };
         let source = |from_low: bool| {
@@ -347,7 +357,7 @@ impl Accumulator<'_> {
             }
         };
         let mut segment = |rows: Range<usize>, from_low: bool| {
-            // Out of range and no other source: no value.
+            // Without the other channel, values that are out of range have no replacement.
             let Some((channel, factor)) = source(from_low) else { return };
             if from_low {
                 stats.from_low[number] += (rows.end - rows.start) as u64;
@@ -362,9 +372,9 @@ impl Accumulator<'_> {
             }
         };
         match counts {
-            Usable::All => segment(0..count, true),
-            Usable::None => segment(0..count, false),
-            Usable::Some => {
+            LowSamples::All => segment(0..count, true),
+            LowSamples::None => segment(0..count, false),
+            LowSamples::Some => {
                 let mut from = 0;
                 for marks in self.marks.chunk_by(|a, b| a == b) {
                     segment(from..from + marks.len(), marks[0]);
@@ -385,13 +395,14 @@ impl Column {
 
     fn sums(&self, rows: &Range<usize>) -> Sums {
         match self {
-            Self::Narrow(values) => narrow(&values[rows.clone()]),
-            Self::Wide(values) => wide(values[rows.clone()].iter().map(|value| i128::from(*value))),
+            Self::Narrow(values) => sum_narrow(&values[rows.clone()]),
+            Self::Wide(values) => sum_wide(values[rows.clone()].iter().map(|value| i128::from(*value))),
         }
     }
 }
 
-/// Counts how often each bit of a word is set. Usually none changes within a group.
+/// Counts how often each bit is set. Bits that do not change within the group, which is the usual
+/// case, are not counted one by one.
 fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
     let (all, any) = words.iter().fold((u32::MAX, 0), |(all, any), word| (all & word, any | word));
     for (bit, ones) in ones.iter_mut().skip(32 * number).take(32).enumerate() {
@@ -406,10 +417,10 @@ fn count_ones(words: &[u32], number: usize, ones: &mut [u64]) {
     }
 }
 
-/// Differences below this are summed in 32 bits within a group.
-const SMALL: u32 = 1 << 22;
+/// Distances below this are summed in 32 bits: 1024 of them are less than 2^32.
+const MAX_NARROW_DISTANCE: u32 = 1 << 22;
 
-/// Returns the minimum and the maximum of some values.
+/// Returns the minimum and the maximum of the values.
 fn bounds(values: &[i32]) -> (i32, i32) {
     let (mut min, mut max) = (i32::MAX, i32::MIN);
     for &value in values {
@@ -419,17 +430,23 @@ fn bounds(values: &[i32]) -> (i32, i32) {
     (min, max)
 }
 
-/// Returns exact sums of at most a group of values.
-///
-/// Differences from the minimum are small if the signal is, and always fit unsigned 32 bits, which
-/// SIMD instructions multiply.
-fn narrow(values: &[i32]) -> Sums {
+// Example: for the values 1003, 1001 and 1005, the minimum m is 1001 and the distances d from it
+// are 2, 0 and 4. The sum of d is 6 and the sum of d^2 is 20, so for n = 3
+//
+//     sum of values    = 6 + n m             = 3009
+//     sum of squares   = 20 + 2 m 6 + n m^2  = 3018035
+//
+// The loops only see the small distances, which SIMD instructions multiply as unsigned 32-bit
+// integers. The wide multiplications are done once per group.
+
+/// Returns the exact sums of at most [`GROUP_ROWS`] values.
+fn sum_narrow(values: &[i32]) -> Sums {
     if values.is_empty() {
         return Sums::default();
     }
     let (min, max) = bounds(values);
     let distance = |value: &i32| value.wrapping_sub(min).cast_unsigned();
-    let (distances, squares): (u64, u128) = if distance(&max) < SMALL {
+    let (distances, squares): (u64, u128) = if distance(&max) < MAX_NARROW_DISTANCE {
         let distances: u32 = values.iter().map(distance).fold(0, u32::wrapping_add);
         let squares: u64 =
             values.iter().map(|value| u64::from(distance(value)) * u64::from(distance(value))).sum();
@@ -453,13 +470,13 @@ fn narrow(values: &[i32]) -> Sums {
     Sums { count: values.len() as u64, sum, sum_sq: sum_sq.cast_unsigned(), min: m, max: max.into() }
 }
 
-fn wide(values: impl Iterator<Item = i128>) -> Sums {
+fn sum_wide(values: impl Iterator<Item = i128>) -> Sums {
     let mut sums = Sums::default();
     values.for_each(|value| sums.push(value));
     sums
 }
 
-/// Adds products of voltages and currents, times `factor`.
+/// Adds the products of voltages and currents, times `factor`, to `sums`.
 fn product(
     volts: &Column,
     minus: Option<&Column>,
@@ -469,7 +486,7 @@ fn product(
     sums: &mut Sums,
 ) {
     if let (Column::Narrow(volts), None, Column::Narrow(amps)) = (volts, minus, amps) {
-        return narrow_product(&volts[rows.clone()], &amps[rows.clone()], factor, sums);
+        return add_narrow_products(&volts[rows.clone()], &amps[rows.clone()], factor, sums);
     }
     for i in rows.clone() {
         let volts = i128::from(volts.at(i)) - minus.map_or(0, |minus| i128::from(minus.at(i)));
@@ -478,7 +495,7 @@ fn product(
     }
 }
 
-/// Adds a product; its square would exceed 128 bits, and is not needed.
+/// Adds a product to `sums`. Its square is not added: it could exceed 128 bits, and is not needed.
 fn add_product(sums: &mut Sums, product: i128) {
     sums.count += 1;
     sums.add(product);
@@ -486,21 +503,21 @@ fn add_product(sums: &mut Sums, product: i128) {
     sums.max = sums.max.max(product);
 }
 
-fn narrow_product(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
+fn add_narrow_products(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
     if volts.is_empty() {
         return;
     }
     let ((v, v_max), (a, a_max)) = (bounds(volts), bounds(amps));
     let distance = |value: i32, from: i32| u64::from(value.wrapping_sub(from).cast_unsigned());
     let (mut both, mut high, mut of_volts, mut of_amps) = (0u64, 0u64, 0u64, 0u64);
-    // Products of differences: a group of them fits 64 bits if signals are quiet; otherwise they
-    // are summed in two halves.
-    let quiet = distance(v_max, v).saturating_mul(distance(a_max, a)) < 1 << 54;
+    // The products of distances of a whole group fit 64 bits if the signals vary little. Otherwise
+    // their upper and lower halves are summed separately.
+    let fits_64_bits = distance(v_max, v).saturating_mul(distance(a_max, a)) < 1 << 54;
     for (volt, amp) in volts.iter().zip(amps) {
         of_volts += distance(*volt, v);
         of_amps += distance(*amp, a);
     }
-    if quiet {
+    if fits_64_bits {
         both = volts.iter().zip(amps).map(|(volt, amp)| distance(*volt, v) * distance(*amp, a)).sum();
     } else {
         for (volt, amp) in volts.iter().zip(amps) {
@@ -509,20 +526,23 @@ fn narrow_product(volts: &[i32], amps: &[i32], factor: i64, sums: &mut Sums) {
             high += product >> 32;
         }
     }
-    // (dv + v)(da + a) = dv da + v da + a dv + v a
+    // (dv + v)(da + a) = dv da + v da + a dv + v a. Example: volts 1000 and 1003 times amperes 50
+    // and 51 have v = 1000, a = 50, dv = 0, 3 and da = 0, 1. The sum is 3 + 1000 * 1 + 50 * 3 + 2 *
+    // 50000 = 101153.
     let (n, v, a, factor) = (volts.len() as i128, i128::from(v), i128::from(a), i128::from(factor));
     let products = (i128::from(high) << 32) + i128::from(both);
     let sum = products + v * i128::from(of_amps) + a * i128::from(of_volts) + n * v * a;
     sums.count += volts.len() as u64;
     sums.add(sum * factor);
-    // Only candidates for a new minimum or maximum are computed exactly.
+    // Floats find out whether the group can have a new minimum or maximum. Only then, all products
+    // are computed exactly.
     let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
     for (volt, amp) in volts.iter().zip(amps) {
         let product = f64::from(*volt) * f64::from(*amp);
         min = if product < min { product } else { min };
         max = if product > max { product } else { max };
     }
-    // Two roundings, and a margin.
+    // Covers the error of the two roundings, with a margin.
     let slack = |value: f64| value.abs() * 1e-14;
     let (min, max) = (min * factor as f64, max * factor as f64);
     if min - slack(min) <= sums.min as f64 || max + slack(max) >= sums.max as f64 {
@@ -539,7 +559,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quick_sums_equal_plain_ones() {
+    fn fast_sums_equal_simple_ones() {
         let mut state = 3u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -548,10 +568,10 @@ mod tests {
         for shift in [0, 3, 6, 20, 31] {
             let values: Vec<i32> = (0..1024).map(|_| random() >> shift).collect();
             let others: Vec<i32> = (0..1024).map(|_| random()).collect();
-            assert_eq!(narrow(&values), wide(values.iter().map(|v| i128::from(*v))), "{shift}");
+            assert_eq!(sum_narrow(&values), sum_wide(values.iter().map(|v| i128::from(*v))), "{shift}");
             let (mut want, mut got) = (Sums::default(), Sums::default());
             for (values, others) in values.chunks(300).zip(others.chunks(300)) {
-                narrow_product(values, others, 100, &mut got);
+                add_narrow_products(values, others, 100, &mut got);
                 for (a, b) in values.iter().zip(others) {
                     add_product(&mut want, i128::from(*a) * i128::from(*b) * 100);
                 }
@@ -559,6 +579,6 @@ mod tests {
             }
         }
         let extremes = [i32::MIN, i32::MAX, i32::MIN];
-        assert_eq!(narrow(&extremes), wide(extremes.iter().map(|v| i128::from(*v))));
+        assert_eq!(sum_narrow(&extremes), sum_wide(extremes.iter().map(|v| i128::from(*v))));
     }
 }

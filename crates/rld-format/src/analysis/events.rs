@@ -1,5 +1,5 @@
-//! Events: ranges of rows in which a value is above a threshold, and runs in which digital channels
-//! keep a state.
+//! Events, which are ranges of rows in which a value is above a threshold, and runs of rows in
+//! which digital channels keep a state.
 
 use std::ops::Range;
 
@@ -8,36 +8,36 @@ use super::currents::{Current, Source};
 use super::stats::Stats;
 use crate::reader::RldReader;
 
-/// Number of rows that are read at a time.
+/// Number of rows whose values are read at a time.
 const GROUP: u64 = 4096;
 
-/// The conditions for the start and the end of an event.
+/// Conditions for the start and the end of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Threshold {
-    /// Raw value at or above which an event starts.
+    /// An event starts at a raw value of at least `enter`.
     pub(crate) enter: i64,
-    /// Raw value below which an event ends; not above `enter`.
+    /// An event ends at a raw value below `leave`, which is at most `enter`.
     pub(crate) leave: i64,
-    /// Minimum number of rows; shorter events are dropped.
+    /// Minimum number of rows of an event. Shorter events are dropped.
     pub(crate) min_rows: u64,
-    /// Events with fewer rows between them are joined.
+    /// Two events with fewer than `join_rows` rows between them are joined.
     pub(crate) join_rows: u64,
 }
 
 impl Threshold {
-    /// Makes a threshold: events start at `enter` and end below `leave`.
+    /// Creates a threshold. Events start at `enter` and end below `leave`.
     pub fn new(enter: i64, leave: i64) -> Self {
         Self { enter, leave: leave.min(enter), min_rows: 1, join_rows: 0 }
     }
 
-    /// Drops events of fewer rows.
+    /// Drops events that have fewer than `rows` rows.
     #[must_use]
     pub fn at_least(mut self, rows: u64) -> Self {
         self.min_rows = rows;
         self
     }
 
-    /// Joins events with fewer rows between them.
+    /// Joins events that have fewer than `rows` rows between them.
     #[must_use]
     pub fn joined_within(mut self, rows: u64) -> Self {
         self.join_rows = rows;
@@ -45,7 +45,7 @@ impl Threshold {
     }
 }
 
-/// A range of rows above a threshold.
+/// A range of rows in which a value is above the threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its rows.
@@ -54,9 +54,9 @@ pub struct Event {
     pub stats: Stats,
 }
 
-/// The value that is compared with a threshold.
+/// The signal that is compared with the threshold.
 #[derive(Clone, Debug)]
-enum Watched {
+enum Signal {
     Channel(usize),
     Current(Current, u64),
 }
@@ -66,15 +66,16 @@ enum Watched {
 pub struct Events<'r, 'a> {
     reader: &'a RldReader,
     sums: &'r mut Accumulator<'a>,
-    watched: Watched,
+    signal: Signal,
     threshold: Threshold,
-    /// The next row, and the values from there on.
+    /// Number of the next row.
     row: u64,
-    ahead: std::vec::IntoIter<Option<i64>>,
+    /// Values of the rows that start with `row`.
+    buffered: std::vec::IntoIter<Option<i64>>,
 }
 
 impl<'r, 'a> Events<'r, 'a> {
-    /// Makes the events of an analog channel's raw values.
+    /// Creates an iterator over the events of an analog channel, by its raw values.
     pub fn of_channel(
         reader: &'a RldReader,
         sums: &'r mut Accumulator<'a>,
@@ -84,14 +85,15 @@ impl<'r, 'a> Events<'r, 'a> {
         Self {
             reader,
             sums,
-            watched: Watched::Channel(channel),
+            signal: Signal::Channel(channel),
             threshold,
             row: 0,
-            ahead: Vec::new().into_iter(),
+            buffered: Vec::new().into_iter(),
         }
     }
 
-    /// Makes the events of a merged current, at the scale of its low channel.
+    /// Creates an iterator over the events of a merged current, by values at the scale of its low
+    /// channel.
     pub fn of_current(
         reader: &'a RldReader,
         sums: &'r mut Accumulator<'a>,
@@ -99,19 +101,19 @@ impl<'r, 'a> Events<'r, 'a> {
         margin: u64,
         threshold: Threshold,
     ) -> Self {
-        let watched = Watched::Current(current.clone(), margin);
-        Self { reader, sums, watched, threshold, row: 0, ahead: Vec::new().into_iter() }
+        let signal = Signal::Current(current.clone(), margin);
+        Self { reader, sums, signal, threshold, row: 0, buffered: Vec::new().into_iter() }
     }
 
-    /// Returns the value of the next row; a missing one is below everything.
+    /// Returns the value of the next row. A missing value counts as below any threshold.
     fn value(&mut self) -> Option<i64> {
-        if self.ahead.as_slice().is_empty() {
+        if self.buffered.as_slice().is_empty() {
             let rows = self.row..self.reader.rows().min(self.row + GROUP);
-            let values: Vec<Option<i64>> = match &self.watched {
-                Watched::Channel(channel) => {
+            let values: Vec<Option<i64>> = match &self.signal {
+                Signal::Channel(channel) => {
                     rows.map(|row| self.reader.row(row).and_then(|row| row.raw(*channel))).collect()
                 }
-                Watched::Current(current, margin) => {
+                Signal::Current(current, margin) => {
                     let merged = self.reader.merged(current, *margin, rows);
                     merged
                         .into_iter()
@@ -119,14 +121,14 @@ impl<'r, 'a> Events<'r, 'a> {
                         .collect()
                 }
             };
-            self.ahead = values.into_iter();
+            self.buffered = values.into_iter();
         }
-        let value = self.ahead.next()?;
+        let value = self.buffered.next()?;
         self.row += 1;
         Some(value.unwrap_or(i64::MIN))
     }
 
-    /// Returns the next range above the threshold, before short ones are dropped.
+    /// Returns the next range of rows above the threshold. Short ranges are dropped by the caller.
     fn range(&mut self) -> Option<Range<u64>> {
         let enter = self.threshold.enter;
         let start = loop {
@@ -134,7 +136,7 @@ impl<'r, 'a> Events<'r, 'a> {
                 break self.row - 1;
             }
         };
-        // The end so far, which can still be joined with the next range.
+        // The end of the event, unless the next range is close enough to be joined.
         let mut end = None;
         while let Some(value) = self.value() {
             match end {
@@ -142,7 +144,7 @@ impl<'r, 'a> Events<'r, 'a> {
                 Some(_) if value >= enter => end = None,
                 _ => {}
             }
-            // What starts now is an event of its own.
+            // A range that starts from here on is a separate event.
             if end.is_some_and(|ended| self.row - ended >= self.threshold.join_rows) {
                 break;
             }
@@ -164,10 +166,10 @@ impl Iterator for Events<'_, '_> {
     }
 }
 
-/// A run of rows in which some binary channels keep their values.
+/// A run of rows in which the requested binary channels keep their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateRun {
-    /// The values: bit i is that of the i-th requested channel.
+    /// The values of the channels. Bit i is the value of the i-th requested channel.
     pub state: u64,
     /// Its rows.
     pub rows: Range<u64>,
@@ -175,7 +177,7 @@ pub struct StateRun {
     pub stats: Stats,
 }
 
-/// Iterator over runs.
+/// Iterator over runs of states.
 #[derive(Debug)]
 pub struct StateRuns<'r, 'a> {
     reader: &'a RldReader,
@@ -185,7 +187,7 @@ pub struct StateRuns<'r, 'a> {
 }
 
 impl<'r, 'a> StateRuns<'r, 'a> {
-    /// Makes the runs of states of up to 64 binary channels.
+    /// Creates an iterator over the runs of states of up to 64 binary channels.
     pub fn new(reader: &'a RldReader, sums: &'r mut Accumulator<'a>, bits: &[usize]) -> Self {
         Self { reader, sums, bits: bits.iter().take(64).copied().collect(), row: 0 }
     }

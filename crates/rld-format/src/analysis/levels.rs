@@ -1,8 +1,8 @@
-//! Summaries in levels, for plots of any size: nodes over a thousand rows, then over eight nodes
-//! each.
+//! Summaries in levels, for plots of any size. A node of the first level has the sums of about a
+//! thousand rows, and a node of each further level those of eight nodes.
 //!
-//! Every node has exact sums, so any range of rows, made of nodes and of single rows at its edges,
-//! gives the same result as a direct pass.
+//! Node sums are exact. So the sums of any range, merged from nodes and from single rows at its
+//! edges, equal those of a direct pass.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::accumulate::Accumulator;
 use super::stats::Stats;
 use crate::error::RldError;
 
-/// Number of nodes of a level in one node of the next.
+/// Number of nodes that are merged into one node of the next level.
 const FACTOR: u64 = 8;
 
 /// Summaries of a log in levels.
@@ -18,15 +18,16 @@ const FACTOR: u64 = 8;
 pub struct Levels {
     base: u64,
     rows: u64,
-    /// Nodes of each level; only the last of a level can be short.
+    /// The nodes of each level. Only the last node of a level can have fewer rows.
     nodes: Vec<Vec<Stats>>,
 }
 
 impl Levels {
-    /// Sums all `rows` of a log in nodes of `base` rows, 64 to 65 536.
+    /// Builds the levels for the first `rows` rows of a log. A node of the first level has `base`
+    /// rows, 64 to 65 536.
     ///
     /// # Errors
-    /// Returns an error if the base is out of range.
+    /// Returns an error if `base` is out of range.
     pub fn build(sums: &mut Accumulator<'_>, rows: u64, base: u64) -> Result<Self, RldError> {
         if !(64..=65_536).contains(&base) {
             return Err(RldError::refused(format!("nodes of {base} rows; 64 to 65536 are possible")));
@@ -56,12 +57,13 @@ impl Levels {
         self.nodes.len()
     }
 
-    /// Returns the sums over any range of rows: from nodes, and from the log at both edges.
+    /// Returns the sums over a range of rows. Reads rows from the log only at both edges of the
+    /// range.
     pub fn stats(&self, sums: &mut Accumulator<'_>, rows: Range<u64>) -> Stats {
         let mut total = sums.empty();
         let (mut at, end) = (rows.start, rows.end.min(self.rows));
         while at < end {
-            // The largest node that starts here and ends within the range.
+            // Find the largest node that starts here and ends within the range.
             let fits = |level: &usize| {
                 let span = self.span(*level);
                 at.is_multiple_of(span) && (at + span <= end || end == self.rows)
@@ -82,8 +84,8 @@ impl Levels {
         total
     }
 
-    /// Returns about `points` segments of a range of rows, each with its sums, for a plot of that
-    /// width. Segments are whole nodes if there are more rows than points.
+    /// Divides a range of rows into about `points` segments for a plot of that width, and returns
+    /// the rows and the sums of each. Segments consist of whole nodes if they are long enough.
     pub fn plot(
         &self,
         sums: &mut Accumulator<'_>,
@@ -92,7 +94,7 @@ impl Levels {
     ) -> Vec<(Range<u64>, Stats)> {
         let end = rows.end.min(self.rows);
         let step = end.saturating_sub(rows.start).div_ceil(points.max(1)).max(1);
-        // Rounded to whole nodes, so that nothing has to be read again.
+        // Round up to whole nodes, so that no rows have to be read.
         let step = if step >= self.base { step.next_multiple_of(self.base) } else { step };
         let mut segments = Vec::new();
         let mut at = rows.start;

@@ -1,8 +1,9 @@
-//! Analysis of power logs: currents of two ranges as one, statistics, charge and energy, over the
-//! whole log, windows, events or the states of digital channels, and summaries for plots of any
-//! size.
+//! Analysis of power logs: currents of two ranges merged into one, statistics, charge and energy.
+//! They cover the whole log, windows, events, or the states of digital channels. Summaries in
+//! levels serve plots of any size.
 //!
-//! All sums are exact integers, so every method gives the same digits; one pass, bounded memory.
+//! All sums are exact integers, so every method gives the same digits. Each method takes one pass
+//! and bounded memory.
 
 mod accumulate;
 mod currents;

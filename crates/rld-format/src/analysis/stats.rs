@@ -1,20 +1,21 @@
-//! Exact sums, and the results that are computed from them.
+//! Exact sums, and the results computed from them.
 
 use crate::clock::TRUE_SECOND;
 use crate::unit::Scale;
 
-/// Sums over raw integers: exact, mergeable, independent of order.
+/// Sums over raw integers. They are exact and do not depend on the order in which they are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
     /// Number of values.
     pub count: u64,
-    /// Sum of the values; a limit of 128 bits on overflow, which takes products of values of 64 bits.
+    /// Sum of the values. `i128::MAX` or `i128::MIN` after an overflow, which takes products of
+    /// 64-bit values.
     pub sum: i128,
     /// Sum of the squares; `u128::MAX` on overflow.
     pub sum_sq: u128,
-    /// Minimum; above `max` if there is no value.
+    /// Minimum. Greater than `max` if there are no values.
     pub min: i128,
-    /// Maximum.
+    /// Maximum. Less than `min` if there are no values.
     pub max: i128,
 }
 
@@ -34,7 +35,7 @@ impl Sums {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns the sums of the same values times `factor`, which is not negative.
+    /// Returns the sums of the same values multiplied by `factor`, which must not be negative.
     pub(super) fn times(&self, factor: i64) -> Self {
         let wide = i128::from(factor);
         if self.count == 0 {
@@ -49,19 +50,19 @@ impl Sums {
         }
     }
 
-    /// Adds to the sum. What has overflowed stays so.
+    /// Adds a value to the sum. A sum that has overflowed stays marked as such.
     pub(super) fn add(&mut self, value: i128) {
         let is_limit = |sum: i128| sum == i128::MAX || sum == i128::MIN;
         let sum = self.sum.checked_add(value).filter(|_| !is_limit(self.sum) && !is_limit(value));
         self.sum = sum.unwrap_or(i128::MAX);
     }
 
-    /// Returns the sum, if it has not overflowed.
+    /// Returns the sum; `None` if it has overflowed.
     fn exact_sum(&self) -> Option<i128> {
         (i128::MIN + 1..i128::MAX).contains(&self.sum).then_some(self.sum)
     }
 
-    /// Adds one value.
+    /// Adds a value to all sums.
     pub(super) fn push(&mut self, value: i128) {
         self.count += 1;
         self.add(value);
@@ -78,10 +79,11 @@ impl Sums {
         Some(scale.apply_wide(sum) / self.count as f64)
     }
 
-    /// Returns the standard deviation over all values (population, not sample), in the unit of the
-    /// scale.
+    /// Returns the population standard deviation, in the unit of the scale. `None` without values,
+    /// or if a sum has overflowed.
     ///
-    /// Computed from exact sums without cancellation: n * sum of squares - square of the sum.
+    /// It is computed from n * (sum of squares) - (sum)^2. These are exact integers, so nothing is
+    /// lost by cancellation.
     pub fn std(&self, scale: Scale) -> Option<f64> {
         if self.count == 0 || self.sum_sq == u128::MAX || self.exact_sum().is_none() {
             return None;
@@ -92,7 +94,8 @@ impl Sums {
         {
             return Some(unit(scale) * (squares.saturating_sub(square) as f64).sqrt() / n as f64);
         }
-        // Too large for 128 bits: squares of distances from the integer mean are not.
+        // The products overflow 128 bits. The sum of squared distances from the integer mean does
+        // not, because the distances are smaller.
         let mean = self.sum / n.cast_signed();
         let square = mean.unsigned_abs().checked_mul(mean.unsigned_abs())?;
         let rest = self.sum - mean * n.cast_signed();
@@ -110,8 +113,8 @@ impl Sums {
         (self.count > 0).then(|| scale.apply_wide(self.max))
     }
 
-    /// Returns the integral over time, each value held for a true period: coulombs of amperes,
-    /// joules of watts. Not a number if the sum has overflowed.
+    /// Returns the integral over time, with each value held for one true period: coulombs for
+    /// amperes, joules for watts. NaN if the sum has overflowed.
     pub fn integral(&self, scale: Scale, rate: u16) -> f64 {
         let sum = self.exact_sum().map_or(f64::NAN, |sum| scale.apply_wide(sum));
         sum * (TRUE_SECOND as f64 / 1e9) / f64::from(rate.max(1))
@@ -122,25 +125,25 @@ fn unit(scale: Scale) -> f64 {
     scale.apply(1)
 }
 
-/// Exact sums over some rows of a log.
+/// Exact sums over a range of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Number of rows.
     pub rows: u64,
-    /// Sums of each analog channel, in order; values out of range are left out, unless requested.
+    /// Sums of each analog channel, in order. By default, values out of range are excluded.
     pub channels: Vec<Sums>,
-    /// Number of ones of each binary channel.
+    /// For each binary channel, the number of rows in which it is 1.
     pub ones: Vec<u64>,
     /// Sums of each merged current.
     pub currents: Vec<Sums>,
-    /// Number of values of each merged current that come from its low channel.
+    /// For each merged current, the number of values that come from its low channel.
     pub from_low: Vec<u64>,
-    /// Sums of each power, in products of raw values.
+    /// Sums of each power, as products of raw values.
     pub powers: Vec<Sums>,
 }
 
 impl Stats {
-    /// Makes empty sums, for so many of each.
+    /// Creates empty sums for these numbers of channels, bits, currents and powers.
     pub(super) fn empty(channels: usize, bits: usize, currents: usize, powers: usize) -> Self {
         Self {
             rows: 0,
@@ -188,7 +191,7 @@ mod tests {
         assert!((sums.std(scale).unwrap() - (2.0f64 / 3.0).sqrt()).abs() < 1e-12);
         assert_eq!(sums.mean(scale), Some(1e15 + 2.0));
         assert_eq!(Sums::default().std(scale), None);
-        // A sum that has overflowed stays so, whatever is added.
+        // Values added after an overflow do not bring the sum back.
         let mut sums = Sums::default();
         for value in [i128::MAX - 1, 5, -7] {
             sums.push(value);

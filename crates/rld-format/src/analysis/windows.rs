@@ -1,4 +1,4 @@
-//! Fixed windows: whole rows, boundaries in exact fractions.
+//! Windows of fixed duration. They contain whole rows, and their boundaries are exact fractions.
 
 use std::ops::Range;
 
@@ -6,13 +6,14 @@ use super::accumulate::Accumulator;
 use super::stats::Stats;
 use crate::clock::{Piece, TimeMap};
 
-/// Start of the windows.
+/// The time at which the first window starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// The first row.
+    /// At the first row.
     #[default]
     Start,
-    /// Multiples of their length on the Unix clock.
+    /// At a multiple of the duration on the Unix clock, as the clock was set at the start of the
+    /// log.
     Clock,
 }
 
@@ -20,18 +21,18 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Window {
-    /// Number of the window, from the first one.
+    /// Number of the window, counted from 0.
     pub number: u64,
     /// Rows that start in the window.
     pub rows: Range<u64>,
     /// True if the log starts or ends inside the window.
     pub partial: bool,
-    /// The sums.
+    /// The sums over the rows.
     pub stats: Stats,
 }
 
-/// Iterator over the windows of a log that contain rows, by the times of rows: what is missing in a
-/// gap is in no window, and where a clock was set back, the window at the place goes on until its end.
+/// Iterator over the windows that contain rows, by the times of rows. Windows that lie within a gap
+/// are skipped. If a clock was set back, the current window continues until its end comes again.
 #[derive(Debug)]
 pub struct Windows<'r, 'a> {
     sums: &'r mut Accumulator<'a>,
@@ -39,7 +40,7 @@ pub struct Windows<'r, 'a> {
     nanos: i128,
     /// Start of window 0.
     start: i128,
-    /// Whether window 0 starts before the first row.
+    /// True if window 0 starts before the first row.
     starts_before: bool,
     rows: u64,
     row: u64,
@@ -47,8 +48,8 @@ pub struct Windows<'r, 'a> {
 }
 
 impl<'r, 'a> Windows<'r, 'a> {
-    /// Makes windows of `nanos` nanoseconds over `rows` rows with these times; rows without any time
-    /// are at the true rate.
+    /// Creates windows of `nanos` nanoseconds over `rows` rows with these times. If rows have no
+    /// times, their times are counted from 0 at the true rate for `rate`.
     pub fn new(
         sums: &'r mut Accumulator<'a>,
         nanos: i64,
@@ -64,20 +65,21 @@ impl<'r, 'a> Windows<'r, 'a> {
         let first = pieces.first().map_or(0, |piece| i128::from(piece.t0));
         let before = match phase {
             Phase::Start => 0,
-            Phase::Clock => first.rem_euclid(nanos),
+            Phase::Clock => (first + i128::from(times.to_unix)).rem_euclid(nanos),
         };
         let start = first - before;
         Self { sums, pieces, nanos, start, starts_before: before > 0, rows, row: 0, number: 0 }
     }
 
-    /// Returns the pieces of the next row and of all rows behind it.
-    fn pieces_ahead(&self) -> &[Piece] {
+    /// Returns the pieces of the time map for the next row and all later rows.
+    fn later_pieces(&self) -> &[Piece] {
         &self.pieces[self.pieces.partition_point(|piece| piece.end <= self.row)..]
     }
 
-    /// Returns the window that the next row starts in, if it is not before the one at hand.
+    /// Returns the number of the window in which the next row starts, but at least the number of
+    /// the next window.
     fn number_of_next(&self) -> u64 {
-        let number = self.pieces_ahead().first().map_or(0, |piece| {
+        let number = self.later_pieces().first().map_or(0, |piece| {
             let (rows, den) = (self.row.saturating_sub(piece.start), i128::from(piece.den));
             let from_start =
                 (i128::from(piece.t0) - self.start) * den + i128::from(rows) * i128::from(piece.num);
@@ -86,12 +88,11 @@ impl<'r, 'a> Windows<'r, 'a> {
         number.max(self.number)
     }
 
-    /// Returns the end of the window at hand: the next row that starts at its end or later, and
-    /// whether the log ends before.
+    /// Returns the first row after the current window, and whether the log ends within the window.
     fn end(&self) -> (u64, bool) {
         let end = self.start + (i128::from(self.number) + 1) * self.nanos;
         let mut behind = 0;
-        for piece in self.pieces_ahead() {
+        for piece in self.later_pieces() {
             let row = piece.first_at(end);
             if row < i128::from(piece.end) {
                 return (u64::try_from(row).unwrap_or_default().max(self.row), false);
@@ -111,7 +112,8 @@ impl Iterator for Windows<'_, '_> {
         }
         self.number = self.number_of_next();
         let (end, is_cut) = self.end();
-        // Whatever the times are, each window has a row.
+        // Each window gets at least one row, because otherwise invalid times could keep the
+        // iterator from ending.
         let rows = self.row..end.min(self.rows).max(self.row + 1);
         let (number, partial) = (self.number, is_cut || self.number == 0 && self.starts_before);
         (self.row, self.number) = (rows.end, number + 1);

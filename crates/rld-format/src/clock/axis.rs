@@ -1,36 +1,36 @@
-//! Time axes: maps from rows to nanoseconds, in linear pieces with exact slopes.
+//! Time axes, which map row numbers to nanoseconds by linear pieces with exact slopes.
+
+use rovelog_core::{Clock, Timestamp};
 
 use super::TRUE_SECOND;
 
-/// A method to assign times to rows.
+/// A method of assigning times to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum TimeAxis {
-    /// The nominal rate from the first block time on. 3520 ppm too fast; follows from the header's
-    /// rate.
+    /// Counts from the first block time at the nominal rate, which is 3520 ppm too fast.
     Nominal,
-    /// The true rate, 3125/3136 of the nominal one, from the first block time on. All that a stream
-    /// can know.
+    /// Counts from the first block time at the true rate, 3125/3136 of the nominal one. A stream
+    /// uses this axis, because it has not seen later block times.
     TrueRate,
-    /// Linear interpolation between block times; their jitter changes the local rate by up to 500
+    /// Interpolates linearly between block times. Their jitter changes the local rate by up to 500
     /// ppm.
     BlockInterp,
-    /// A robust fit at the true rate over all block times of the monotonic clock: the most accurate
-    /// axis.
+    /// Fits a line at the true rate to all monotonic block times. This is the most accurate axis.
     #[default]
     Fit,
 }
 
-/// The zero of times.
+/// The time that counts as zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum TimeBase {
-    /// 1970-01-01T00:00:00Z: the clock that is set from the network.
+    /// 1970-01-01T00:00:00Z, by the clock that is set from the network.
     #[default]
     Unix,
-    /// The start of the logger's computer: the monotonic clock.
+    /// The start of the logger's computer, by its monotonic clock.
     Monotonic,
-    /// The first row.
+    /// The first row of the log.
     Relative,
 }
 
@@ -38,21 +38,21 @@ pub enum TimeBase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct TimeOptions {
-    /// The axis.
+    /// The method of assigning times.
     pub axis: TimeAxis,
-    /// The clock.
+    /// The time that counts as zero, and so the clock.
     pub base: TimeBase,
-    /// True to subtract the constant delay of block times before version 4.
+    /// True to subtract the constant delay that block times have before version 4.
     pub align: bool,
 }
 
 impl TimeOptions {
-    /// Makes options with an axis and a clock.
+    /// Creates options with an axis and a time base.
     pub fn new(axis: TimeAxis, base: TimeBase) -> Self {
         Self { axis, base, align: false }
     }
 
-    /// Subtracts the latency of block times.
+    /// Subtracts the constant delay of block times.
     #[must_use]
     pub fn aligned(mut self) -> Self {
         self.align = true;
@@ -60,7 +60,8 @@ impl TimeOptions {
     }
 }
 
-/// Rows `start..end` on a straight line: `t0 + round((row - start) * num / den)`.
+/// The rows `start..end` on a straight line. The time of a row is `t0 + round((row - start) * num /
+/// den)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) start: u64,
@@ -75,7 +76,7 @@ impl Piece {
         Self { start, end, t0, num: TRUE_SECOND, den: rate.max(1).into() }
     }
 
-    /// Returns the time of a row; `None` beyond 64 bits.
+    /// Returns the time of a row; `None` if it does not fit 64 bits.
     pub(crate) fn time(&self, row: u64) -> Option<i64> {
         let rows = i128::from(row) - i128::from(self.start);
         let (num, den) = (i128::from(self.num), i128::from(self.den));
@@ -83,19 +84,20 @@ impl Piece {
         i64::try_from(t).ok()
     }
 
-    /// Returns the first row that starts at `time` or later by exact times, as if the piece had no
-    /// end.
+    /// Returns the first row whose time without rounding is at least `time`. The end of the piece
+    /// is ignored.
     pub(crate) fn first_at(&self, time: i128) -> i128 {
         let later = time - i128::from(self.t0);
         if later <= 0 {
             return self.start.into();
         }
         let (num, den) = (i128::from(self.num), i128::from(self.den));
-        // Rounded up: row r starts at r * num / den. Rows at one time are all before a later one.
+        // Row r starts at r * num / den, so the division rounds up. If all rows have the same time,
+        // they are all before a later time.
         if num <= 0 { self.end.into() } else { i128::from(self.start) + (later * den + num - 1) / num }
     }
 
-    /// Returns the first row of the piece whose time is not before `time`.
+    /// Returns the first row of the piece whose time is at least `time`.
     fn first_from(&self, time: i64) -> u64 {
         let (mut low, mut high) = (self.start, self.end);
         while low < high {
@@ -106,10 +108,24 @@ impl Piece {
     }
 }
 
+impl TimeBase {
+    /// Returns the clock of timestamps with this base.
+    pub const fn clock(self) -> Clock {
+        match self {
+            Self::Unix => Clock::Unix,
+            Self::Monotonic => Clock::Boot,
+            Self::Relative => Clock::LogStart,
+        }
+    }
+}
+
 /// The times of a log's rows on one axis.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TimeMap {
     pub(crate) pieces: Vec<Piece>,
+    pub(crate) base: TimeBase,
+    /// Unix time minus the time on this axis, at the first block time.
+    pub(crate) to_unix: i64,
 }
 
 impl TimeMap {
@@ -123,6 +139,11 @@ impl TimeMap {
         self.piece(row)?.time(row)
     }
 
+    /// Returns the time of a row with its clock; `None` for rows without a time.
+    pub fn timestamp(&self, row: u64) -> Option<Timestamp> {
+        Some(Timestamp::new(self.time(row)?, self.base.clock()))
+    }
+
     /// Returns whether the times of rows never decrease.
     pub fn is_ascending(&self) -> bool {
         let mut before = Some(i64::MIN);
@@ -134,7 +155,7 @@ impl TimeMap {
         })
     }
 
-    /// Returns the rows around `row` on the same straight line; `None` for rows without a time.
+    /// Returns the rows on the same straight line as `row`; `None` if the row has no time.
     pub fn segment(&self, row: u64) -> Option<std::ops::Range<u64>> {
         self.piece(row).map(|piece| piece.start..piece.end)
     }
@@ -152,7 +173,8 @@ impl TimeMap {
         ranges
     }
 
-    /// Writes the times of `rows` to `out` without a division per row; false if a row has no time.
+    /// Writes the times of `rows` to `out`, without a division for each row. Returns false if a row
+    /// has no time.
     ///
     /// # Panics
     /// Panics if `out` is shorter than `rows`.
@@ -174,8 +196,8 @@ impl TimeMap {
 }
 
 impl Piece {
-    /// Writes the times from `row` on; the first one is given, and the last one is known to fit 64
-    /// bits.
+    /// Writes the times of the rows that start with `row`. `first` is the time of `row`; the caller
+    /// checks that the last time fits 64 bits.
     fn fill(&self, row: u64, first: i64, out: &mut [i64]) {
         let (quotient, part) = (self.num.div_euclid(self.den), self.num.rem_euclid(self.den));
         let mut time = first;
@@ -186,7 +208,10 @@ impl Piece {
             }
             return;
         }
-        // The remainder of the rounded division at `row`.
+        // Like Bresenham's algorithm, this adds the remainder for each row and carries when it
+        // reaches `den`. With num / den = 7 / 16, the times round(row * 7 / 16) are 0 0 1 1 2 2 3
+        // 3: `over` starts at 8 (which rounds to nearest) and grows by 7, and each time that it
+        // reaches 16, the next time is one larger.
         let exact =
             (i128::from(row) - i128::from(self.start)) * i128::from(self.num) + i128::from(self.den / 2);
         let mut over = i64::try_from(exact.rem_euclid(i128::from(self.den))).unwrap_or_default();
@@ -211,7 +236,7 @@ mod tests {
             Piece { start: 1000, end: 1400, t0: 400_000_000_000, num: 7, den: 16 },
             Piece::at_true_rate(1400, 1500, 500_000_000_000, 1000),
         ];
-        let map = TimeMap { pieces };
+        let map = TimeMap { pieces, base: TimeBase::Unix, to_unix: 0 };
         for rows in [0..1500, 3..1001, 999..1450, 1400..1401] {
             let mut out = vec![0; usize::try_from(rows.end - rows.start).unwrap()];
             assert!(map.fill(rows.clone(), &mut out));

@@ -1,32 +1,35 @@
-//! The robust fit over the monotonic block times, and the maps of all axes.
+//! The robust fit to the monotonic block times, and the time maps of all axes.
 //!
-//! The converter's clock derives from the processor's, so the true period is exact against the
-//! monotonic clock. Block times are 8 to 500 us late and never much early. So the slope is known,
-//! the offset is a median, and a fitted slope is used only if the block times clearly contradict
-//! the known one.
+//! The converter's clock derives from the processor's, so the true period is exact by the monotonic
+//! clock. Block times are 8 to 500 us late and hardly ever early. So the slope is known and the
+//! offset is a median. A fitted slope is used only if the block times clearly contradict the known
+//! one.
+
+use rovelog_core::text::count;
+use rovelog_core::{UtcKnot, UtcOffset};
 
 use super::axis::{Piece, TimeAxis, TimeBase, TimeMap, TimeOptions};
-use super::track::Noticed;
+use super::track::ClockChange;
 use super::{TRUE_SECOND, span};
 
 /// The times of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
-    /// Number of its first row in the log.
+    /// Number of the first row of the block, counted in the log.
     pub(crate) row: u64,
     pub(crate) rows: u64,
-    /// Block times in nanoseconds; not used in implausible blocks.
+    /// Unix time in nanoseconds. Not used if the block times are invalid.
     pub(crate) realtime: i64,
     pub(crate) monotonic: i64,
-    pub(crate) noticed: Noticed,
+    pub(crate) change: ClockChange,
 }
 
-/// All blocks of a log, and the times in its header.
+/// The block times of a log, and what its header says about time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks {
     pub(crate) list: Vec<Block>,
     pub(crate) rate: u16,
-    /// Start time in the header, if valid; used for logs without valid block times.
+    /// Start time in the header, if valid. Used for rows before the first valid block time.
     pub(crate) start: Option<i64>,
     pub(crate) latency: i64,
 }
@@ -36,13 +39,13 @@ pub(crate) struct Blocks {
 pub struct Gap {
     /// Number of the first row after the gap.
     pub row: u64,
-    /// Missing nanoseconds: how much further the clock went than the rows.
+    /// Missing time in nanoseconds: how much more the clock advanced than the rows.
     pub nanos: i64,
-    /// Missing blocks of full size, rounded.
+    /// Number of missing full blocks, rounded.
     pub blocks: u64,
 }
 
-/// Delay of block times against the fit, in nanoseconds.
+/// Distribution of the delays of block times against the fit, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Residuals {
@@ -56,27 +59,38 @@ pub struct Residuals {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ClockReport {
-    /// Number of segments without a gap.
+    /// Number of segments. A segment has no gap.
     pub segments: usize,
-    /// Slope of the monotonic block times of the longest segment against the true rate, by Theil
-    /// and Sen, in ppm; `None` for fewer than two blocks.
+    /// Theil-Sen slope of the monotonic block times in the longest segment, in ppm off the true
+    /// rate. `None` for fewer than two blocks.
     pub slope_ppm: Option<f64>,
-    /// True if the block times contradict the true rate, so that their own slope is used.
+    /// True if the block times contradict the true rate. Their own slope is used in this case.
     pub mismatch: bool,
-    /// Median of the differences between block times and true time in the longest segment, counted
-    /// from its first block time, in nanoseconds.
+    /// Median difference in nanoseconds between the block times of the longest segment and times at
+    /// the true rate since its first block time.
     pub offset: Option<i64>,
-    /// Delay of the block times in the longest segment.
+    /// Delays of the block times in the longest segment.
     pub residuals: Option<Residuals>,
-    /// Drift of the UTC clock against the monotonic one between steps, nanoseconds.
+    /// Drift of the UTC clock against the monotonic one between steps, in nanoseconds.
     pub drift: i64,
-    /// Rows before which the UTC clock was set, with the change in nanoseconds.
+    /// Rows before which the UTC clock was set, each with the change in nanoseconds.
     pub steps: Vec<(u64, i64)>,
     /// Rows that the logger lost.
     pub gaps: Vec<Gap>,
     /// Rows before which the monotonic clock went back.
     pub backwards: Vec<u64>,
 }
+
+// Example: four blocks of 1000 rows at 1 kSPS. A row takes 1 003 520 ns, so the times at the true
+// rate are 0, 1003.52, 2007.04 and 3010.56 ms after the first block time. The block times are
+//
+//     block times    0.00  1003.60  2007.05  3011.00 ms
+//     late by        0.00     0.08     0.01     0.44 ms
+//
+// `line` first takes the median of the six pairwise slopes. It is 113 ppm off the true rate, less
+// than the 200 ppm required for so few blocks, so the true rate stays the slope. The median delay,
+// (0.01 + 0.08) / 2 ms, is the offset. So the line starts 0.045 ms after the first block time, and
+// the last block, which is very late, hardly affects it.
 
 /// A straight line through the monotonic block times of a segment.
 #[derive(Clone, Copy, Debug)]
@@ -88,16 +102,17 @@ struct Line {
 }
 
 impl Blocks {
-    /// Returns the segments without a gap of blocks with plausible times, by index.
+    /// Returns the segments, as ranges of block indices. Each segment is a run of blocks without a
+    /// gap.
     fn segments(&self) -> Vec<std::ops::Range<usize>> {
-        self.split(|noticed| matches!(noticed, Noticed::Gap { .. } | Noticed::Backwards))
+        self.split(|change| matches!(change, ClockChange::Gap { .. } | ClockChange::Backwards))
     }
 
-    fn split(&self, starts: impl Fn(Noticed) -> bool) -> Vec<std::ops::Range<usize>> {
+    fn split(&self, starts: impl Fn(ClockChange) -> bool) -> Vec<std::ops::Range<usize>> {
         let mut segments: Vec<std::ops::Range<usize>> = Vec::new();
         for (i, block) in self.list.iter().enumerate() {
             match segments.last_mut() {
-                Some(last) if !starts(block.noticed) => last.end = i + 1,
+                Some(last) if !starts(block.change) => last.end = i + 1,
                 _ => segments.push(i..i + 1),
             }
         }
@@ -105,20 +120,20 @@ impl Blocks {
     }
 
     fn timed(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = &Block> + Clone {
-        self.list[range].iter().filter(|block| block.noticed != Noticed::Implausible)
+        self.list[range].iter().filter(|block| block.change != ClockChange::Implausible)
     }
 
     fn end(&self) -> u64 {
         self.list.last().map_or(0, |block| block.row + block.rows)
     }
 
-    /// Returns the rows of a segment.
+    /// Returns the row numbers of a segment.
     fn rows(&self, range: &std::ops::Range<usize>) -> std::ops::Range<u64> {
         let end = self.list.get(range.end).map_or(self.end(), |block| block.row);
         self.list[range.start].row..end
     }
 
-    /// Returns the line of a segment; `None` without valid block times.
+    /// Fits the line of a segment; `None` if no block in it has valid times.
     fn line(&self, range: &std::ops::Range<usize>) -> Option<Line> {
         let timed: Vec<&Block> = self.timed(range.clone()).collect();
         let first = timed.first()?;
@@ -129,7 +144,7 @@ impl Blocks {
         let mut piece = Piece::at_true_rate(first.row, rows.end, first.monotonic, self.rate);
         if let Some(ppm) = slope_ppm.filter(|ppm| mismatch && ppm.abs() < 900_000.0) {
             piece.den *= 1_000_000;
-            // Parts per million of a known integer: the same on every machine.
+            // Rounded to an integer, so that the result is the same on every machine.
             #[expect(clippy::cast_possible_truncation, reason = "far below 2^53 ns per second")]
             let change = (ppm * TRUE_SECOND as f64).round() as i64;
             piece.num = TRUE_SECOND * 1_000_000 + change;
@@ -139,56 +154,88 @@ impl Blocks {
         late.sort_unstable();
         let offset = median(&late);
         piece.t0 = piece.t0.checked_add(offset)?;
-        // Rows before the first valid block time are on the same line.
+        // Blocks with invalid times before the first valid ones are on the same line.
         let from_start = Piece { start: rows.start, ..piece };
         let t0 = piece.time(rows.start)?;
         Some(Line { piece: Piece { t0, ..from_start }, offset, slope_ppm, mismatch })
     }
 
-    /// Returns the times of all rows.
+    /// Returns the times of all rows with these options.
     pub(crate) fn map(&self, options: TimeOptions) -> TimeMap {
-        let mut pieces = if self.rate == 0 || self.list.is_empty() {
-            Vec::new()
-        } else if options.base == TimeBase::Relative {
-            self.relative(options.axis)
-        } else {
-            let monotonic = options.base == TimeBase::Monotonic;
-            match options.axis {
-                TimeAxis::Nominal => self.anchored(monotonic, 1_000_000_000),
-                TimeAxis::TrueRate => self.anchored(monotonic, TRUE_SECOND),
-                TimeAxis::BlockInterp => self.interpolated(monotonic),
-                TimeAxis::Fit => self.fitted(monotonic),
-            }
+        let monotonic = options.base != TimeBase::Unix;
+        let mut pieces = match options.axis {
+            _ if self.rate == 0 || self.list.is_empty() => Vec::new(),
+            TimeAxis::Nominal => self.anchored(monotonic, 1_000_000_000),
+            TimeAxis::TrueRate => self.anchored(monotonic, TRUE_SECOND),
+            TimeAxis::BlockInterp => self.interpolated(monotonic),
+            TimeAxis::Fit => self.fitted(monotonic),
         };
-        if options.align && options.base != TimeBase::Relative {
+        let mut zero = 0;
+        if options.base == TimeBase::Relative {
+            // Relative times are those of the monotonic clock, which has gaps but no steps.
+            zero = pieces.first().map_or(0, |piece| piece.t0);
+            for piece in &mut pieces {
+                piece.t0 = piece.t0.saturating_sub(zero);
+            }
+        } else if options.align {
             for piece in &mut pieces {
                 piece.t0 = piece.t0.saturating_sub(self.latency);
             }
         }
-        TimeMap { pieces }
+        let distance = self.timed(0..self.list.len()).next();
+        let distance = distance.map_or(0, |block| block.realtime.saturating_sub(block.monotonic));
+        let to_unix = match options.base {
+            TimeBase::Unix => 0,
+            TimeBase::Monotonic => distance,
+            TimeBase::Relative => distance.saturating_add(zero),
+        };
+        TimeMap { pieces, base: options.base, to_unix }
     }
 
-    /// Returns times from the first row on: the monotonic axis minus its start. It has gaps but no
-    /// steps.
-    fn relative(&self, axis: TimeAxis) -> Vec<Piece> {
-        let mut pieces = match axis {
-            TimeAxis::Nominal => self.anchored(true, 1_000_000_000),
-            TimeAxis::TrueRate => self.anchored(true, TRUE_SECOND),
-            TimeAxis::BlockInterp => self.interpolated(true),
-            TimeAxis::Fit => self.fitted(true),
+    /// Returns the time base with the best clock for durations: the monotonic clock if the UTC
+    /// clock was set, unless the monotonic clock went back, too.
+    pub(crate) fn steadiest_time_base(&self) -> TimeBase {
+        let any = |is: fn(ClockChange) -> bool| self.list.iter().any(|block| is(block.change));
+        let was_set = any(|change| change.step() != 0);
+        let went_back = any(|change| change == ClockChange::Backwards);
+        if was_set && !went_back { TimeBase::Monotonic } else { TimeBase::Unix }
+    }
+
+    /// Returns the offset of the Unix clock from the monotonic clock as a function of time, with a
+    /// knot at both ends of each piece of `unix`, the times of rows on the Unix clock.
+    pub(crate) fn utc(&self, monotonic: &TimeMap, unix: &TimeMap) -> Option<UtcOffset> {
+        let knot = |row: u64| {
+            let log = monotonic.time(row)?;
+            Some(UtcKnot { log, nanos: unix.time(row)?.checked_sub(log)? })
         };
-        let zero = pieces.first().map_or(0, |piece| piece.t0);
-        for piece in &mut pieces {
-            piece.t0 = piece.t0.saturating_sub(zero);
+        let mut knots: Vec<UtcKnot> = Vec::new();
+        for piece in unix.pieces.iter().filter(|piece| piece.start < piece.end) {
+            for knot in [knot(piece.start), knot(piece.end - 1)].into_iter().flatten() {
+                match knots.as_slice() {
+                    // The middle one of three knots with the same offset is not needed.
+                    [.., a, b] if a.nanos == b.nanos && b.nanos == knot.nanos => {
+                        knots.pop();
+                    }
+                    [.., last] if last.log >= knot.log => continue,
+                    _ => {}
+                }
+                knots.push(knot);
+            }
         }
-        pieces
+        let first = knots.first()?.nanos;
+        if knots.iter().all(|knot| knot.nanos == first) {
+            knots.clear();
+        }
+        let evidence = count(self.timed(0..self.list.len()).count(), "block time");
+        Some(UtcOffset::new(first, "block_times", evidence).with_knots(knots))
     }
 
     fn block_time(block: &Block, monotonic: bool) -> i64 {
         if monotonic { block.monotonic } else { block.realtime }
     }
 
-    /// Returns pieces at one rate from the first block time of each segment, as in a stream.
+    /// Returns pieces at a constant rate that start at the first block time of each segment, like
+    /// the times of a stream. A nominal second of rows takes `second` nanoseconds.
     fn anchored(&self, monotonic: bool, second: i64) -> Vec<Piece> {
         let den = i64::from(self.rate);
         let mut pieces: Vec<Piece> = Vec::new();
@@ -200,14 +247,16 @@ impl Blocks {
             pieces.push(Piece { start, end: self.end(), t0, num: second, den });
         };
         for (i, block) in self.list.iter().enumerate() {
-            match block.noticed {
-                Noticed::Implausible => {
+            match block.change {
+                ClockChange::Implausible => {
                     if let (0, Some(start)) = (i, self.start) {
                         push(block.row, if monotonic { 0 } else { start });
                     }
                     continue;
                 }
-                Noticed::Steady if known => {}
+                ClockChange::Steady if known => {}
+                // The monotonic times continue, because only the UTC clock was set.
+                ClockChange::Step(_) if known && monotonic => {}
                 _ => push(block.row, Self::block_time(block, monotonic)),
             }
             known = true;
@@ -216,13 +265,13 @@ impl Blocks {
         pieces
     }
 
-    /// Returns a line from each block time to the next.
+    /// Returns one piece for each block, which connects its block time to that of the next block.
     fn interpolated(&self, monotonic: bool) -> Vec<Piece> {
         let truth = self.anchored(monotonic, TRUE_SECOND);
         let mut pieces: Vec<Piece> = Vec::new();
         for (i, block) in self.list.iter().enumerate() {
             let end = block.row + block.rows;
-            if block.noticed == Noticed::Implausible {
+            if block.change == ClockChange::Implausible {
                 match pieces.last_mut() {
                     Some(last) => last.end = end,
                     None => pieces.extend(truth.first().map(|piece| Piece { end, ..*piece })),
@@ -232,7 +281,8 @@ impl Blocks {
             let mut piece =
                 Piece::at_true_rate(block.row, end, Self::block_time(block, monotonic), self.rate);
             if let Some(next) = self.list.get(i + 1)
-                && (next.noticed == Noticed::Steady || monotonic && matches!(next.noticed, Noticed::Step(_)))
+                && (next.change == ClockChange::Steady
+                    || monotonic && matches!(next.change, ClockChange::Step(_)))
             {
                 let apart = Self::block_time(next, monotonic) - piece.t0;
                 if let (true, Ok(rows)) = (apart > 0, i64::try_from(block.rows)) {
@@ -263,8 +313,8 @@ impl Blocks {
         pieces
     }
 
-    /// Appends the line of a segment on the Unix clock to `pieces`: `line` plus the smoothed
-    /// difference of the clocks at each block.
+    /// Appends pieces to `pieces` that give a segment its Unix times: the times of `line` plus the
+    /// smoothed difference between the two clocks at each block.
     fn unix_line(&self, segment: &std::ops::Range<usize>, line: &Line, pieces: &mut Vec<Piece>) {
         let distance = self.distances(segment);
         for (i, offset) in distance.iter().enumerate() {
@@ -275,7 +325,7 @@ impl Blocks {
             let mut piece = Piece { start: block.row, end, t0, ..line.piece };
             if let Some(next) = distance.get(i + 1)
                 && next != offset
-                && !matches!(self.list[segment.start + i + 1].noticed, Noticed::Step(_))
+                && !matches!(self.list[segment.start + i + 1].change, ClockChange::Step(_))
                 && let Some(apart) =
                     place(end, *next).and_then(|next| next.checked_sub(t0)).filter(|n| *n > 0)
                 && let Ok(rows) = i64::try_from(block.rows)
@@ -283,7 +333,7 @@ impl Blocks {
                 (piece.num, piece.den) = (apart, rows);
             }
             match pieces.last_mut() {
-                // One line for as long as the difference of the clocks stays the same.
+                // Blocks with the same difference of the clocks share a piece.
                 Some(last)
                     if (last.num, last.den, last.end) == (piece.num, piece.den, piece.start)
                         && last.time(piece.start) == Some(piece.t0)
@@ -296,16 +346,16 @@ impl Blocks {
         }
     }
 
-    /// Returns realtime minus monotonic for each block: the median of five neighbours without a
-    /// step between them.
+    /// Returns, for each block, the realtime minus the monotonic time, smoothed by the median of
+    /// five blocks that have no step between them.
     fn distances(&self, segment: &std::ops::Range<usize>) -> Vec<i64> {
         let mut raw: Vec<Option<i64>> = Vec::new();
         let mut run = Vec::new();
         let mut runs = 0;
         for block in &self.list[segment.clone()] {
-            runs += usize::from(matches!(block.noticed, Noticed::Step(_)));
+            runs += usize::from(matches!(block.change, ClockChange::Step(_)));
             run.push(runs);
-            let is_timed = block.noticed != Noticed::Implausible;
+            let is_timed = block.change != ClockChange::Implausible;
             raw.push(is_timed.then(|| block.realtime.saturating_sub(block.monotonic)));
         }
         let mut last = raw.iter().flatten().next().copied().unwrap_or_default();
@@ -323,7 +373,7 @@ impl Blocks {
         smooth
     }
 
-    /// Summarises the block times.
+    /// Summarizes the block times.
     pub(crate) fn report(&self) -> ClockReport {
         let segments = self.segments();
         let longest = segments.iter().max_by_key(|range| (range.len(), std::cmp::Reverse(range.start)));
@@ -336,15 +386,15 @@ impl Blocks {
             let at = |part: usize| late.get((late.len().saturating_sub(1)) * part / 100).copied();
             Some(Residuals { min: at(0)?, median: at(50)?, p95: at(95)?, max: at(100)? })
         });
-        let drift = self.split(|noticed| !matches!(noticed, Noticed::Steady | Noticed::Implausible));
+        let drift = self.split(|change| !matches!(change, ClockChange::Steady | ClockChange::Implausible));
         let drift = drift.into_iter().map(|range| {
             let distance = self.timed(range).map(|block| block.realtime.saturating_sub(block.monotonic));
             distance.clone().max().zip(distance.min()).map_or(0, |(max, min)| max.saturating_sub(min))
         });
         let of =
             |pick: fn(&Block) -> Option<(u64, i64)>| self.list.iter().filter_map(pick).collect::<Vec<_>>();
-        let gap = |block: &Block| match block.noticed {
-            Noticed::Gap { nanos, blocks } => Some(Gap { row: block.row, nanos, blocks }),
+        let gap = |block: &Block| match block.change {
+            ClockChange::Gap { nanos, blocks, .. } => Some(Gap { row: block.row, nanos, blocks }),
             _ => None,
         };
         ClockReport {
@@ -354,12 +404,9 @@ impl Blocks {
             offset: line.as_ref().map(|(_, line)| line.offset),
             residuals,
             drift: drift.max().unwrap_or_default(),
-            steps: of(|block| match block.noticed {
-                Noticed::Step(nanos) => Some((block.row, nanos)),
-                _ => None,
-            }),
+            steps: of(|block| Some((block.row, block.change.step())).filter(|(_, step)| *step != 0)),
             gaps: self.list.iter().filter_map(gap).collect(),
-            backwards: of(|block| (block.noticed == Noticed::Backwards).then_some((block.row, 0)))
+            backwards: of(|block| (block.change == ClockChange::Backwards).then_some((block.row, 0)))
                 .into_iter()
                 .map(|(row, _)| row)
                 .collect(),
@@ -367,8 +414,8 @@ impl Blocks {
     }
 }
 
-/// Returns the median of sorted numbers: the mean of the two middle ones, rounded down; 0 for an
-/// empty list.
+/// Returns the median of sorted numbers. For an even count it is the mean of the two middle ones,
+/// rounded down. Returns 0 for an empty list.
 fn median(sorted: &[i64]) -> i64 {
     match sorted {
         [] => 0,
@@ -379,10 +426,10 @@ fn median(sorted: &[i64]) -> i64 {
     }
 }
 
-/// Maximum number of blocks for which all pairs are compared.
+/// Maximum number of blocks for which the slopes of all pairs are computed.
 const ALL_PAIRS: usize = 500;
 
-/// Returns the median slope over pairs of block times, as ppm off the true rate.
+/// Returns the median slope over pairs of blocks (Theil-Sen), in ppm off the true rate.
 fn theil_sen(blocks: &[&Block], rate: u16) -> Option<f64> {
     let slope = |a: &Block, b: &Block| {
         let want = span(b.row.checked_sub(a.row)?, rate);
@@ -393,7 +440,8 @@ fn theil_sen(blocks: &[&Block], rate: u16) -> Option<f64> {
         let pairs = blocks.iter().enumerate().flat_map(|(i, a)| blocks[i + 1..].iter().map(move |b| (a, b)));
         pairs.filter_map(|(a, b)| slope(a, b)).collect()
     } else {
-        // Distant pairs are the most accurate: each block with the one half the log away.
+        // The slopes of distant pairs are the most accurate, so each block is paired with the block
+        // that is half the log away.
         let half = blocks.len() / 2;
         blocks.iter().zip(&blocks[half..]).filter_map(|(a, b)| slope(a, b)).collect()
     };

@@ -1,4 +1,4 @@
-//! Time: block times, the true rate, and the time axes of rows. All in exact integers.
+//! Times of rows: block times, the true rate, and time axes. All arithmetic is on integers.
 
 mod axis;
 mod fit;
@@ -8,18 +8,20 @@ pub(crate) use axis::Piece;
 pub use axis::{TimeAxis, TimeBase, TimeMap, TimeOptions};
 pub(crate) use fit::{Block, Blocks};
 pub use fit::{ClockReport, Gap, Residuals};
-pub(crate) use track::{Noticed, Tracker, blocks_between, follows, follows_by_both, is_plausible};
+pub(crate) use track::{ClockChange, Tracker, blocks_between, follows, follows_on_both_clocks, is_plausible};
 
-/// Nanoseconds of a true second of the converter: rows take 3136/3125 of their nominal time.
+/// Duration of one nominal second of rows in nanoseconds. Rows take 3136/3125 of their nominal
+/// time.
 pub const TRUE_SECOND: i64 = 1_003_520_000;
 
-/// Returns the duration of `rows` rows at a nominal rate, in nanoseconds rounded down.
+/// Returns the true duration of `rows` rows at a nominal rate, in nanoseconds rounded down.
 pub fn span(rows: u64, rate: u16) -> i128 {
     i128::from(rows) * i128::from(TRUE_SECOND) / i128::from(rate.max(1))
 }
 
-/// Returns the delay of block times in a version: the logger reads the clock at the end of a block
-/// and subtracts a constant, which equals the duration of the block only since version 4.
+/// Returns the constant delay of block times in nanoseconds. The logger reads the clock at the end
+/// of a block and subtracts a constant from it. Before version 4, this constant is not the duration
+/// of the block.
 pub fn latency(version: u16, rate: u16, block_rows: u64) -> i128 {
     if rate == 0 || block_rows == 0 {
         return 0;

@@ -1,28 +1,34 @@
-//! Tracking of block times: gaps, clocks that went back or were set, and times of rows that depend
-//! only on earlier blocks. The stream uses these times; the reader uses what was noticed.
+//! Tracking of block times: detects gaps and clocks that went back or were set, and assigns times
+//! to rows that depend only on earlier blocks. The stream uses these times; the reader uses only
+//! what was detected.
 
 use std::ops::Range;
 
 use rovelog_core::Rule;
 use rovelog_core::text::count;
+use rovelog_core::time::Seconds;
 use zerocopy::IntoBytes as _;
 
-use super::span;
+use super::{TimeBase, span};
 use crate::diagnostics as rules;
 use crate::wire::{BLOCK_TIMES_LEN, BlockTimes, LeadIn};
 
-/// Seconds beyond which a block time is invalid: 272 years.
-const FAR: i64 = 1 << 33;
+/// Largest number of seconds of a valid block time: 272 years.
+const MAX_SEC: i64 = 1 << 33;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Nanoseconds by which a clock jumps against the other one if it was set, not adjusted.
-const STEP: i64 = 1_000_000;
+/// Smallest jump of one clock against the other that counts as setting the clock, in nanoseconds.
+/// Smaller differences come from adjusting its rate.
+const MIN_STEP: i64 = 1_000_000;
 
-/// Returns whether block times are valid; then both fit 64 bits of nanoseconds. Zero on both clocks is
-/// no time of a logger, but what zeroed bytes and idle digital channels look like.
+/// The kernel adjusts the rate of a clock by at most one part in this many (500 ppm).
+const SLEW_DIVISOR: i128 = 2000;
+
+/// Returns whether block times are valid. If they are, both fit 64 bits of nanoseconds. Zero on
+/// both clocks is invalid, because zeroed bytes and rows of idle digital channels look like that.
 pub(crate) fn is_plausible(block_times: &BlockTimes) -> bool {
-    let sec = |sec: i64| (-FAR..FAR).contains(&sec);
+    let sec = |sec: i64| (-MAX_SEC..MAX_SEC).contains(&sec);
     let nsec = |nsec: i64| (-SECOND..SECOND).contains(&nsec);
     let is_zero = block_times.as_bytes().iter().all(|byte| *byte == 0);
     !is_zero
@@ -32,90 +38,105 @@ pub(crate) fn is_plausible(block_times: &BlockTimes) -> bool {
         && nsec(block_times.monotonic_nsec.get())
 }
 
-/// Returns whether `second` can be the times of a later block: valid, and less than ten days later.
+/// Returns whether `second` can be the times of a later block: they are valid and less than ten
+/// days later.
 pub(crate) fn follows(first: &BlockTimes, second: &BlockTimes) -> bool {
     let later = second.monotonic() - first.monotonic();
     is_plausible(first) && is_plausible(second) && (1..864_000 * i128::from(SECOND)).contains(&later)
 }
 
-/// Returns whether `second` follows `first` on both clocks, which advanced equally, to the minute.
-pub(crate) fn follows_by_both(first: &BlockTimes, second: &BlockTimes) -> bool {
-    let went_on = |clock: fn(&BlockTimes) -> i128| clock(second) - clock(first);
-    let apart = went_on(BlockTimes::realtime) - went_on(BlockTimes::monotonic);
+/// Returns whether `second` follows `first`, and both clocks advanced equally, within a minute.
+pub(crate) fn follows_on_both_clocks(first: &BlockTimes, second: &BlockTimes) -> bool {
+    let elapsed = |clock: fn(&BlockTimes) -> i128| clock(second) - clock(first);
+    let apart = elapsed(BlockTimes::realtime) - elapsed(BlockTimes::monotonic);
     follows(first, second) && apart.abs() < 60 * i128::from(SECOND)
 }
 
-/// Returns the number of blocks from `first` to `second` by both clocks; `None` if the time between
-/// them is not that of whole blocks, which take `period` nanoseconds.
+/// Returns the number of blocks from `first` to `second`; `None` if the time between them, by both
+/// clocks, is not that of a whole number of blocks of `period` nanoseconds.
 pub(crate) fn blocks_between(first: &BlockTimes, second: &BlockTimes, period: i64) -> Option<u64> {
-    if !follows_by_both(first, second) {
+    if !follows_on_both_clocks(first, second) {
         return None;
     }
     let time = i64::try_from(second.monotonic() - first.monotonic()).ok()?;
     let blocks = (time + period / 2) / period;
-    // Times are late by half a millisecond; old versions are off the true rate by 0.4 %.
+    // Block times are up to half a millisecond late, and old versions differ from the true rate by
+    // 0.4 %.
     let slack = (period / 8).max(600_000).min(period / 8 * 3) + time / 256;
     let is_near = time.abs_diff(blocks * period) <= slack.unsigned_abs();
     u64::try_from(blocks).ok().filter(|blocks| *blocks > 0 && is_near)
 }
 
-/// The times of a block in relation to those of the previous block.
+/// How the clocks advanced between two blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Noticed {
-    /// The first block, or the clock advanced as the rows did.
+pub(crate) enum ClockChange {
+    /// The monotonic clock advanced as the rows did. Also used for the first block.
     Steady,
-    /// About `blocks` blocks, `nanos` nanoseconds, are missing before it.
-    Gap { nanos: i64, blocks: u64 },
+    /// About `blocks` blocks are missing before the block, which is `nanos` nanoseconds. During the
+    /// gap, the UTC clock was set by `step` nanoseconds; 0 if it was not.
+    Gap { nanos: i64, blocks: u64, step: i64 },
     /// The monotonic clock went back.
     Backwards,
     /// The UTC clock was set by this many nanoseconds.
     Step(i64),
-    /// No valid times.
+    /// The block has no valid times.
     Implausible,
 }
 
+impl ClockChange {
+    /// Returns the number of nanoseconds by which the UTC clock was set before the block; 0 if it
+    /// was not.
+    pub(crate) fn step(self) -> i64 {
+        match self {
+            Self::Step(step) | Self::Gap { step, .. } => step,
+            Self::Steady | Self::Backwards | Self::Implausible => 0,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct PreviousBlock {
     rows: u64,
     realtime: i64,
     monotonic: i64,
 }
 
-/// A row and its time, from which others are counted.
+/// A row with known times, from which the times of later rows are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Anchor {
     pub(crate) row: u64,
     pub(crate) realtime: i64,
+    pub(crate) monotonic: i64,
 }
 
-/// Tracks the blocks of a log.
+/// Tracks the block times of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracker {
     rate: u16,
     block_rows: u64,
-    before: Option<Before>,
+    before: Option<PreviousBlock>,
     anchor: Option<Anchor>,
     negative: bool,
     implausible: bool,
-    between: Between,
+    between: Skipped,
 }
 
-/// The blocks since the last one that was tracked.
+/// What lies between the last tracked block and the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Between {
+enum Skipped {
     Nothing,
-    /// Blocks that were not read.
+    /// Blocks that were not fetched.
     Passed,
-    /// Blocks whose rows cannot be read.
+    /// Blocks that are left out because of missing or added bytes.
     LeftOut,
 }
 
 impl Tracker {
     pub(crate) fn new(lead_in: &LeadIn) -> Self {
         let (sec, nsec) = (lead_in.start_sec.get(), lead_in.start_nsec.get());
-        // Used until the first valid block time.
-        let start = (-FAR..FAR).contains(&sec) && (-SECOND..SECOND).contains(&nsec) && sec != 0;
-        let anchor = start.then(|| Anchor { row: 0, realtime: sec * SECOND + nsec });
+        // The start time in the header is used until the first valid block time.
+        let start = (-MAX_SEC..MAX_SEC).contains(&sec) && (-SECOND..SECOND).contains(&nsec) && sec != 0;
+        let anchor = start.then(|| Anchor { row: 0, realtime: sec * SECOND + nsec, monotonic: 0 });
         Self {
             rate: lead_in.sample_rate.get(),
             block_rows: lead_in.data_block_size.get().into(),
@@ -123,26 +144,27 @@ impl Tracker {
             anchor,
             negative: false,
             implausible: false,
-            between: Between::Nothing,
+            between: Skipped::Nothing,
         }
     }
 
-    /// Leaves out blocks whose rows cannot be read. The time that is missing before the next one is
-    /// a gap, however short it is; it is not noted, because the loss of the blocks is.
+    /// Records that blocks were left out before the next block. The next block then starts after a
+    /// gap of any length. The gap is not reported, because the loss of the blocks is.
     pub(crate) fn leave_out(&mut self) {
-        self.between = Between::LeftOut;
+        self.between = Skipped::LeftOut;
     }
 
-    /// Passes a block of `rows` rows that was not read. Where the clocks did not go on as the rows
-    /// did meanwhile, no place is known and nothing is noted.
-    pub(crate) fn pass(&mut self, rows: u64) {
+    /// Skips a block of `rows` rows that was not fetched. If the clocks and the rows disagree at
+    /// the next block, nothing is reported, because it is unknown which of the blocks the change
+    /// was at.
+    pub(crate) fn skip_unread(&mut self, rows: u64) {
         if let Some(before) = &mut self.before {
             before.rows += rows;
-            self.between = Between::Passed;
+            self.between = Skipped::Passed;
         }
     }
 
-    /// Adds a block of `rows` rows that starts with `row`; its times are stored at `at`.
+    /// Adds a block of `rows` rows that starts with row `row`. Its times are stored at offset `at`.
     pub(crate) fn block(
         &mut self,
         at: u64,
@@ -150,7 +172,7 @@ impl Tracker {
         row: u64,
         rows: u64,
         mut note: impl FnMut(&'static Rule, Range<u64>, String),
-    ) -> Noticed {
+    ) -> ClockChange {
         let range = at..at + BLOCK_TIMES_LEN;
         if !is_plausible(block_times) {
             if !self.implausible {
@@ -164,7 +186,7 @@ impl Tracker {
             if let Some(before) = &mut self.before {
                 before.rows += rows;
             }
-            return Noticed::Implausible;
+            return ClockChange::Implausible;
         }
         if !self.negative && (block_times.realtime_nsec.get() < 0 || block_times.monotonic_nsec.get() < 0) {
             let (real, mono) = (block_times.realtime_nsec.get(), block_times.monotonic_nsec.get());
@@ -177,72 +199,74 @@ impl Tracker {
         }
         let narrow = |time: i128| i64::try_from(time).unwrap_or_default();
         let (realtime, monotonic) = (narrow(block_times.realtime()), narrow(block_times.monotonic()));
-        let noticed = self.compare(realtime, monotonic);
-        let is_next = self.between == Between::Nothing;
-        self.between = Between::Nothing;
-        match noticed {
+        let change = self.compare(realtime, monotonic);
+        let is_next = self.between == Skipped::Nothing;
+        self.between = Skipped::Nothing;
+        match change {
             _ if !is_next => {}
-            Noticed::Gap { nanos, blocks } => {
+            ClockChange::Gap { nanos, blocks, .. } => {
                 let text =
                     format!("{nanos} ns are missing before row {row}, about {}", count(blocks, "block"));
-                note(&rules::GAP, range, text);
+                note(&rules::GAP, range.clone(), text);
             }
-            Noticed::Backwards => {
-                note(
-                    &rules::CLOCK_BACKWARDS,
-                    range,
-                    format!("the monotonic clock went back before row {row}"),
-                );
+            ClockChange::Backwards => {
+                let text = format!("the monotonic clock went back before row {row}");
+                note(&rules::CLOCK_BACKWARDS, range.clone(), text);
             }
-            Noticed::Step(nanos) => {
-                note(&rules::CLOCK_STEP, range, format!("the clock was set by {nanos} ns before row {row}"));
-            }
-            Noticed::Steady | Noticed::Implausible => {}
+            ClockChange::Step(_) | ClockChange::Steady | ClockChange::Implausible => {}
         }
-        if self.before.is_none() || noticed != Noticed::Steady {
-            self.anchor = Some(Anchor { row, realtime });
+        if is_next && change.step() != 0 {
+            let seconds = Seconds(change.step());
+            note(&rules::CLOCK_STEP, range, format!("the clock was set by {seconds} s before row {row}"));
         }
-        self.before = Some(Before { rows, realtime, monotonic });
-        noticed
+        if self.before.is_none() || change != ClockChange::Steady {
+            self.anchor = Some(Anchor { row, realtime, monotonic });
+        }
+        self.before = Some(PreviousBlock { rows, realtime, monotonic });
+        change
     }
 
-    fn compare(&self, realtime: i64, monotonic: i64) -> Noticed {
-        let Some(before) = self.before else { return Noticed::Steady };
+    fn compare(&self, realtime: i64, monotonic: i64) -> ClockChange {
+        let Some(before) = self.before else { return ClockChange::Steady };
         if self.rate == 0 {
-            return Noticed::Steady;
+            return ClockChange::Steady;
         }
         let full = span(self.block_rows, self.rate);
         let late = i128::from(monotonic) - i128::from(before.monotonic) - span(before.rows, self.rate);
-        // Times of single rows are accurate to half a millisecond at best.
-        let tolerance = if self.between == Between::LeftOut { full / 2 } else { (full / 2).max(1_000_000) };
+        // Block times are accurate to half a millisecond at best, which matters for blocks of few
+        // rows.
+        let tolerance = if self.between == Skipped::LeftOut { full / 2 } else { (full / 2).max(1_000_000) };
         let step = (i128::from(realtime) - i128::from(before.realtime))
             - (i128::from(monotonic) - i128::from(before.monotonic));
+        let narrow = |step: i128| i64::try_from(step).unwrap_or_default();
         if late > tolerance {
             let blocks = (2 * late + full) / (2 * full.max(1));
-            Noticed::Gap {
+            // The rate of the clock may have been adjusted during the gap.
+            let adjusted = i128::from(MIN_STEP) + late / SLEW_DIVISOR;
+            ClockChange::Gap {
                 nanos: i64::try_from(late).unwrap_or(i64::MAX),
                 blocks: u64::try_from(blocks).unwrap_or(u64::MAX),
+                step: if step.abs() > adjusted { narrow(step) } else { 0 },
             }
         } else if late < -tolerance {
-            Noticed::Backwards
-        } else if step.abs() > i128::from(STEP) {
-            Noticed::Step(i64::try_from(step).unwrap_or_default())
+            ClockChange::Backwards
+        } else if step.abs() > i128::from(MIN_STEP) {
+            ClockChange::Step(narrow(step))
         } else {
-            Noticed::Steady
+            ClockChange::Steady
         }
     }
 
-    /// Returns the anchor of the next rows.
+    /// Returns the anchor from which the times of the next rows are counted.
     pub(crate) fn anchor(&self) -> Option<Anchor> {
         self.anchor
     }
 
-    /// Returns a row's time on the Unix clock: the anchor's plus the true period for each row
-    /// since.
-    pub(crate) fn time(&self, row: u64) -> Option<i64> {
+    /// Returns the time of a row: the time of the anchor plus the true period for each row since.
+    pub(crate) fn time(&self, row: u64, base: TimeBase) -> Option<i64> {
         let anchor = self.anchor.filter(|_| self.rate > 0)?;
-        let piece = super::Piece::at_true_rate(anchor.row, u64::MAX, anchor.realtime, self.rate);
-        piece.time(row)
+        let start = if base == TimeBase::Monotonic { anchor.monotonic } else { anchor.realtime };
+        super::Piece::at_true_rate(anchor.row, u64::MAX, start, self.rate).time(row)
     }
 }
 
@@ -251,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_between_blocks_are_those_of_whole_blocks() {
+    fn blocks_between_requires_whole_blocks() {
         const PERIOD: i64 = 20 * 1_003_520;
         let times = |realtime: i64, monotonic: i64| {
             BlockTimes::new(1_700_000_000_000_000_000 + i128::from(realtime), 987_000 + i128::from(monotonic))
@@ -264,7 +288,8 @@ mod tests {
         for none in [0, 1_000_000, PERIOD / 4, -PERIOD] {
             assert_eq!(blocks(PERIOD, none), None);
         }
-        // An eighth of a block, 0.6 ms, or three eighths, and 0.4 % of the time.
+        // The tolerance is an eighth of a block, but at least 0.6 ms and at most three eighths of a
+        // block. 0.4 % of the time is added.
         for (period, late) in [(PERIOD, 2_597_345), (3_000_000, 614_117), (800_000, 304_313)] {
             assert_eq!(blocks(period, period + late), Some(1));
             assert_eq!(blocks(period, period + late + 1), None);

@@ -1,4 +1,4 @@
-//! Merged currents as columns: the values and their sources.
+//! Columns of merged currents: their values and the sources of these.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
 
-/// Names of [`Source`]s by their keys.
+/// Names of the sources, in the order of their dictionary keys.
 const SOURCES: [&str; 3] = ["low", "high", "transition"];
 
-/// A column builder of a merged current.
+/// Builds the columns of a merged current.
 #[derive(Debug)]
 pub(super) struct MergedColumn {
     current: Current,
     margin: u64,
-    /// The scale of physical values; `None` for raw ones.
+    /// The scale of physical values; `None` for raw values.
     scale: Option<Scale>,
-    /// Whether the values and their sources are selected.
+    /// Whether the value column and the source column are selected.
     wanted: (bool, bool),
 }
 
 impl MergedColumn {
-    /// Returns the selected currents of a log.
+    /// Returns the builders for the selected currents of a log.
     pub(super) fn of(channels: &[Channel], select: &Select, merging: Merging, values: Values) -> Vec<Self> {
         let column = |current: Current| {
             let value = select.keeps_field(&current.name);
@@ -42,8 +42,8 @@ impl MergedColumn {
         currents(channels).into_iter().map(column).filter(|column| column.wanted.1).collect()
     }
 
-    /// Returns the fields: the value in amperes, or raw at the scale of the low channel; and the
-    /// source.
+    /// Returns the fields of the selected columns. The value is in amperes, or raw at the scale of
+    /// the low channel.
     pub(super) fn fields(&self) -> Vec<Field> {
         let exponent = self.current.scale;
         let (data_type, unit) = match self.scale {
@@ -64,7 +64,7 @@ impl MergedColumn {
         both.into_iter().filter_map(|(wanted, field)| wanted.then_some(field)).collect()
     }
 
-    /// Returns the columns over `rows`.
+    /// Returns the selected columns for `rows`.
     pub(super) fn arrays(&self, reader: &RldReader, merger: &mut Merger, rows: &Range<u64>) -> Vec<ArrayRef> {
         let count = usize::try_from(rows.end - rows.start).unwrap_or_default();
         let (mut values, mut sources) = (Vec::with_capacity(count), Vec::with_capacity(count));

@@ -1,8 +1,8 @@
-//! Rows as Arrow columns, straight from the bytes of the log.
+//! Rows as Arrow columns, directly from the bytes of the log.
 //!
 //! A few hundred rows at a time are copied column by column while they are in the processor's
-//! cache, into buffers that are reused after the consumer drops the previous batch. Bits are
-//! transposed in squares straight into Arrow's bitmaps.
+//! cache. The buffers are reused after the consumer drops the previous batch. Bits are transposed
+//! in 8x8 squares into Arrow's bitmaps.
 
 mod merged;
 mod options;
@@ -24,21 +24,21 @@ use rovelog_core::wire::I32Le;
 use zerocopy::FromBytes;
 
 use merged::MergedColumn;
-use options::GROUP;
 pub use options::{ColumnOptions, Merging, Values};
+use options::{GROUP, Times};
 
 use crate::analysis::Merger;
 use crate::bits;
-use crate::clock::{TimeMap, TimeOptions};
+use crate::clock::TimeMap;
 use crate::error::RldError;
 use crate::layout::{Slot, column, values};
 use crate::reader::RldReader;
 use crate::schema::Channel;
 use crate::unit::Scale;
 
-/// A column builder.
+/// Builds the values of a column.
 #[derive(Debug)]
-enum Store {
+enum Builder {
     Bit(usize),
     Int32(Slot, ReusableBuffer),
     Int64(Slot, ReusableBuffer),
@@ -47,8 +47,8 @@ enum Store {
 
 #[derive(Debug)]
 struct Column {
-    store: Store,
-    /// The bit that must be set, if nulls are requested.
+    builder: Builder,
+    /// Index of the bit that makes a value null if it is 0; `None` if the column has no nulls.
     valid: Option<usize>,
 }
 
@@ -71,35 +71,36 @@ impl RldReader {
         let binary = table.binary();
         let mut fields = Vec::new();
         let mut columns = Vec::new();
-        if options.times.is_some() {
+        if options.times != Times::Chosen(None) {
             fields.push(Field::new(TIME_COLUMN, DataType::Int64, true));
         }
         for (i, channel) in table.channels.iter().enumerate().filter(|(_, c)| select.keeps_field(&c.name)) {
             let slot = i.checked_sub(binary).map(|i| table.layout.slots[i]);
             let physical = channel.physical().filter(|_| options.values == Values::Physical);
-            let (data_type, store) = match (slot, physical) {
-                (None, _) => (DataType::Boolean, Store::Bit(i)),
+            let (data_type, builder) = match (slot, physical) {
+                (None, _) => (DataType::Boolean, Builder::Bit(i)),
                 (Some(slot), Some(scale)) => {
-                    (DataType::Float64, Store::Physical(slot, scale, ReusableBuffer::with_bytes(0)))
+                    (DataType::Float64, Builder::Physical(slot, scale, ReusableBuffer::with_bytes(0)))
                 }
                 (Some(slot), None) if slot.size <= 4 && options.values == Values::Raw => {
-                    (DataType::Int32, Store::Int32(slot, ReusableBuffer::with_bytes(0)))
+                    (DataType::Int32, Builder::Int32(slot, ReusableBuffer::with_bytes(0)))
                 }
-                (Some(slot), None) => (DataType::Int64, Store::Int64(slot, ReusableBuffer::with_bytes(0))),
+                (Some(slot), None) => (DataType::Int64, Builder::Int64(slot, ReusableBuffer::with_bytes(0))),
             };
-            // A binary channel is always valid, even if it has a link, as in records.
+            // Binary channels are never null, even if they have a link, which is also so in
+            // records.
             let valid = channel.valid.filter(|_| options.nulls && slot.is_some());
             let metadata = metadata_of(i, channel, &table.channels, physical.is_some());
             fields.push(Field::new(&*channel.name, data_type, valid.is_some()).with_metadata(metadata));
-            columns.push(Column { store, valid });
+            columns.push(Column { builder, valid });
         }
         let merged = options.merged.map_or_else(Vec::new, |merging| {
             MergedColumn::of(&table.channels, select, merging, options.values)
         });
         fields.extend(merged.iter().flat_map(MergedColumn::fields));
         let schema = Arc::new(Schema::new_with_metadata(fields, self.metadata(topic)));
-        let wanted = |column: &Column| match column.store {
-            Store::Bit(bit) => [Some(bit), column.valid],
+        let wanted = |column: &Column| match column.builder {
+            Builder::Bit(bit) => [Some(bit), column.valid],
             _ => [column.valid, None],
         };
         let mut bytes: Vec<usize> = columns.iter().flat_map(wanted).flatten().map(|bit| bit / 8).collect();
@@ -107,12 +108,10 @@ impl RldReader {
         bytes.dedup();
         let words = bytes.iter().map(|byte| byte / 4).max().map_or(0, |last| last + 1);
         let times = match options.times {
-            // Records have the default times.
-            Some(wanted) if wanted == TimeOptions::default() => {
-                Some((self.record_times().clone(), ReusableBuffer::with_bytes(0)))
-            }
-            wanted => wanted.map(|wanted| (self.times(wanted), ReusableBuffer::with_bytes(0))),
+            Times::Records => Some(self.record_times().clone()),
+            Times::Chosen(times) => times.map(|times| self.times(times)),
         };
+        let times = times.map(|times| (times, ReusableBuffer::with_bytes(0)));
         Ok(RldBatches {
             reader: self,
             schema,
@@ -162,7 +161,7 @@ fn metadata_of(index: usize, channel: &Channel, all: &[Channel], physical: bool)
     metadata(pairs)
 }
 
-/// Record batches of a log's rows.
+/// Iterator over the rows of a log as record batches.
 #[derive(Debug)]
 pub struct RldBatches<'a> {
     reader: &'a RldReader,
@@ -170,19 +169,19 @@ pub struct RldBatches<'a> {
     columns: Vec<Column>,
     merged: Vec<MergedColumn>,
     merger: Merger,
-    /// Groups of eight bits that a column needs.
+    /// Indices of the groups of eight bits that the columns need.
     bytes: Vec<usize>,
-    /// Bitmaps of the current batch, by bit.
+    /// Bitmaps of the current batch by the index of the bit.
     maps: HashMap<usize, Buffer>,
     words: Vec<Vec<u32>>,
     times: Option<(TimeMap, ReusableBuffer)>,
-    /// Rows that are not yet returned.
+    /// Rows that were not returned yet.
     ranges: VecDeque<Range<u64>>,
     batch_rows: u64,
 }
 
 impl RldBatches<'_> {
-    /// Restricts the batches to `rows`, so that parts of a log can be read in parallel.
+    /// Restricts the batches to `rows`, so that several threads can read parts of a log.
     #[must_use]
     pub fn within(mut self, rows: Range<u64>) -> Self {
         for range in &mut self.ranges {
@@ -202,10 +201,10 @@ impl RldBatches<'_> {
                 bits::copy_words(bytes, row, 4 * i, words);
             }
             for column in &mut self.columns {
-                column.store.copy(bytes, row);
+                column.builder.copy(bytes, row);
             }
         }
-        self.turn_bits();
+        self.transpose_bits();
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len() + 1);
         if let Some((map, buffer)) = &mut self.times {
             arrays.push(times(map, buffer, rows.clone(), count));
@@ -213,18 +212,18 @@ impl RldBatches<'_> {
         for column in &mut self.columns {
             let bits = |bit: usize| self.maps.get(&bit).map(|map| BooleanBuffer::new(map.clone(), 0, count));
             let nulls = column.valid.and_then(bits).map(NullBuffer::new);
-            arrays.push(match &mut column.store {
-                Store::Bit(bit) => {
+            arrays.push(match &mut column.builder {
+                Builder::Bit(bit) => {
                     let bits = bits(*bit).unwrap_or_else(|| BooleanBuffer::new_unset(count));
                     Arc::new(BooleanArray::new(bits, nulls))
                 }
-                Store::Int32(_, buffer) => {
+                Builder::Int32(_, buffer) => {
                     Arc::new(PrimitiveArray::<Int32Type>::new(ScalarBuffer::from(buffer.lend()), nulls))
                 }
-                Store::Int64(_, buffer) => {
+                Builder::Int64(_, buffer) => {
                     Arc::new(PrimitiveArray::<Int64Type>::new(ScalarBuffer::from(buffer.lend()), nulls))
                 }
-                Store::Physical(_, _, buffer) => {
+                Builder::Physical(_, _, buffer) => {
                     Arc::new(PrimitiveArray::<Float64Type>::new(ScalarBuffer::from(buffer.lend()), nulls))
                 }
             });
@@ -236,7 +235,7 @@ impl RldBatches<'_> {
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
     }
 
-    fn turn_bits(&mut self) {
+    fn transpose_bits(&mut self) {
         self.maps.clear();
         let mut maps: [Vec<u8>; 8] = Default::default();
         for byte in &self.bytes {
@@ -252,7 +251,7 @@ impl RldBatches<'_> {
     }
 }
 
-/// Returns the times of `rows`; null for rows without a time.
+/// Returns the time column of `rows`. Null for rows without a time.
 fn times(map: &TimeMap, buffer: &mut ReusableBuffer, rows: Range<u64>, count: usize) -> ArrayRef {
     let out = buffer.extend(8 * count);
     let filled = <[i64]>::mut_from_bytes(out).is_ok_and(|out| map.fill(rows.clone(), out));
@@ -263,7 +262,7 @@ fn times(map: &TimeMap, buffer: &mut ReusableBuffer, rows: Range<u64>, count: us
     Arc::new(rows.map(|row| map.time(row)).collect::<PrimitiveArray<Int64Type>>())
 }
 
-impl Store {
+impl Builder {
     fn copy(&mut self, bytes: &[u8], row: usize) {
         let rows = bytes.len() / row;
         match self {

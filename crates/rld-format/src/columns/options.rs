@@ -1,40 +1,51 @@
-//! Options for the content of columns.
+//! Options for columns.
 
 use crate::analysis::MARGIN_SETTLED;
 use crate::clock::TimeOptions;
 
-/// Rows of a batch: its columns and their source stay in the second-level cache.
+/// Default number of rows in a batch. The columns of a batch and the rows they come from fit the
+/// second-level cache.
 const BATCH_ROWS: usize = 4096;
 
 /// Number of rows that are copied column by column at a time.
 pub(super) const GROUP: u64 = 512;
 
-/// The content of analog columns.
+/// The kind of values in analog columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Values {
-    /// Raw integers, in 32 bits if the log's fit; scale and unit are in the metadata.
+    /// Raw integers: 32-bit ones if values of the channel have at most four bytes, else 64-bit
+    /// ones. The scale and the unit are in the metadata.
     #[default]
     Raw,
-    /// Physical values, correctly rounded; raw ones if the scale is beyond 30.
+    /// Physical values, correctly rounded. Raw values if the exponent of the scale is beyond 30.
     Physical,
 }
 
 /// Options for converting rows to columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnOptions {
-    /// Raw or physical values.
+    /// The kind of values.
     pub(crate) values: Values,
-    /// True to make values null that are out of range by their range bit.
+    /// True to make values null if their range bit is 0.
     pub(crate) nulls: bool,
-    /// The time column; `None` omits it.
-    pub(crate) times: Option<TimeOptions>,
-    /// Rows of a batch.
+    /// The time column.
+    pub(crate) times: Times,
+    /// Maximum number of rows in a batch.
     pub(crate) batch_rows: usize,
-    /// Currents of two ranges as further columns after the channels: `I1`, and `I1_source` with
-    /// `low`, `high`, or `transition` for a high value because the low one has not settled. Null if
-    /// neither range has a value.
+    /// The method to merge currents of two ranges, which adds columns after the channels: `I1` and
+    /// `I1_source`. The source is `low`, `high`, or `transition` for a high value that is used
+    /// because the low one has not settled. Both are null if neither range has a value.
     pub(crate) merged: Option<Merging>,
+}
+
+/// The content of the time column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// The times that records have.
+    Records,
+    /// Times with these options; `None` omits the column.
+    Chosen(Option<TimeOptions>),
 }
 
 impl Default for ColumnOptions {
@@ -44,21 +55,27 @@ impl Default for ColumnOptions {
 }
 
 impl ColumnOptions {
-    /// Selects raw integers without nulls.
+    /// Creates options for raw integers without nulls.
     pub fn raw() -> Self {
-        let times = Some(TimeOptions::default());
-        Self { values: Values::Raw, nulls: false, times, batch_rows: BATCH_ROWS, merged: None }
+        Self {
+            values: Values::Raw,
+            nulls: false,
+            times: Times::Records,
+            batch_rows: BATCH_ROWS,
+            merged: None,
+        }
     }
 
-    /// Selects physical values, null if out of range.
+    /// Creates options for physical values that are null if out of range.
     pub fn physical() -> Self {
         Self { values: Values::Physical, nulls: true, ..Self::raw() }
     }
 
-    /// Sets the times; `None` omits them.
+    /// Sets the times in the time column. `None` omits the column. The default are the times of
+    /// records.
     #[must_use]
     pub fn with_times(mut self, times: Option<TimeOptions>) -> Self {
-        self.times = times;
+        self.times = Times::Chosen(times);
         self
     }
 
@@ -69,7 +86,7 @@ impl ColumnOptions {
         self
     }
 
-    /// Adds merged currents.
+    /// Adds columns of merged currents.
     #[must_use]
     pub fn with_merged(mut self, merging: Merging) -> Self {
         self.merged = Some(merging);
@@ -84,27 +101,29 @@ impl ColumnOptions {
     }
 }
 
-/// The method to merge currents that were measured in two ranges.
+/// The method of merging currents that were measured in two ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merging {
-    /// Rows around a change of range whose low samples are not used.
+    /// Number of rows before and after a change of range whose low samples are not used.
     pub margin: u64,
-    /// True if values decide which range is used; see [`Current::deriving`].
+    /// True if values decide which range is used.
     pub(crate) derived: bool,
 }
 
 impl Merging {
-    /// Uses the range bit of each row.
+    /// Chooses the range of each row by its range bit alone.
     pub fn instant() -> Self {
         Self { margin: 0, derived: false }
     }
 
-    /// Excludes low samples that have not settled, as energy calculations do.
+    /// Excludes low samples that have not settled after a change of range, as energy calculations
+    /// do.
     pub fn settled() -> Self {
         Self { margin: MARGIN_SETTLED, ..Self::instant() }
     }
 
-    /// Uses values instead of range bits, for logs with unreliable range bits.
+    /// Chooses the range by values, for logs with unreliable range bits. See
+    /// [`Current::deriving`](crate::analysis::Current::deriving).
     #[must_use]
     pub fn deriving(mut self) -> Self {
         self.derived = true;

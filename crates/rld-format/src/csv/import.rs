@@ -13,45 +13,50 @@ use crate::writer::{ChannelSpec, LogSpec, RldWriter, encode_row, set_counts};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// The remark for block times of version 2.
-const WHOLE_SECONDS: &str = "block times are whole seconds: later blocks follow the first one at the true rate, unless that is off by 2 s";
+/// Remark about logs whose block times are dates with whole seconds.
+const WHOLE_SECONDS_REMARK: &str = "block times are whole seconds: later blocks follow the first one at the true rate, unless that is off by 2 s";
 
-/// The version of the file if the text names none.
-const NEWEST: u16 = 4;
+/// File version of the imported log if the version in the text does not support the channels.
+const NEWEST_VERSION: u16 = 4;
+
+/// Jumps of block times by this many nanoseconds or more, ten days, count as setting the clock, and
+/// shorter jumps as gaps. Jumps back by more than a second also count as setting the clock.
+const MAX_GAP: i128 = 864_000 * SECOND as i128;
 
 /// Maximum length of a line in bytes.
-const LINE_MAX: u64 = 1 << 20;
+const MAX_LINE_LEN: u64 = 1 << 20;
 
-/// Maximum number of columns that a header can hold.
-const COLUMNS_MAX: usize = 2339;
+/// Maximum number of columns. A header has no room for more channels.
+const MAX_COLUMNS: usize = 2339;
 
-/// A log made from CSV.
+/// A log that was imported from CSV.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The file, of the version that the text names, or of version 4 if that version cannot hold
-    /// it.
+    /// The RLD file. Its version is the one in the text, or 4 if that one does not support the
+    /// channels.
     pub bytes: Vec<u8>,
     /// Number of rows.
     pub rows: u64,
-    /// Descriptions of assumptions, made because the text does not tell.
+    /// Descriptions of the assumptions that were made about content that is not in the text.
     pub remarks: Vec<String>,
 }
 
-/// A block during import.
+/// A block that is being imported.
 struct Block {
     realtime: i128,
     rows: Vec<u8>,
     count: u64,
 }
 
-/// Reads the logger's CSV. `zone` is the offset of its clock from UTC in seconds; it applies to
-/// dates: the start time, and the block times of version 2.
+/// Reads the logger's CSV. `zone` is the offset of the logger's time zone from UTC in seconds. It
+/// applies to dates, that is, to the start time and to the block times of version 2.
 ///
-/// The text has no times of the monotonic clock: they are counted from the first block.
+/// The text has no monotonic times. They are counted from the first block. At a block where the
+/// clock was set, they continue at the true rate.
 ///
 /// # Errors
-/// Returns an error with the line if the text is not the logger's CSV.
+/// Returns an error with the line number if the text is not the logger's CSV.
 pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut lines = Lines { input: std::io::BufReader::new(input), number: 0 };
     let mut remarks = vec!["the CSV has no monotonic clock; counted from the first block".to_owned()];
@@ -63,9 +68,9 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     let mut blank = match spec.header() {
         Ok(header) => header,
         Err(error) => {
-            let stated = std::mem::replace(&mut spec.version, NEWEST);
+            let stated = std::mem::replace(&mut spec.version, NEWEST_VERSION);
             let header = spec.header()?;
-            remarks.push(format!("the log has version {NEWEST}, not {stated}: {error}"));
+            remarks.push(format!("the log has version {NEWEST_VERSION}, not {stated}: {error}"));
             header
         }
     };
@@ -83,9 +88,9 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
                 (Some(realtime), _) => realtime,
                 (None, Some(seconds)) => {
                     if blocks.is_empty() {
-                        remarks.push(WHOLE_SECONDS.to_owned());
+                        remarks.push(WHOLE_SECONDS_REMARK.to_owned());
                     }
-                    dated(seconds, blocks.last(), spec.rate)
+                    time_of_date(seconds, blocks.last(), spec.rate)
                 }
                 (None, None) => return Err(refuse(format!("{:?} is not a block time", cells[0]))),
             };
@@ -105,7 +110,8 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
         block.count += 1;
     }
     let rows: u64 = blocks.iter().map(|block| block.count).sum();
-    // Block times start blocks; the block size in the header can be that of another file.
+    // Blocks are recognized by their block times, because the block size in the header can be
+    // wrong.
     let size = blocks.first().map_or(u64::from(spec.block_rows), |block| block.count);
     if size != u64::from(spec.block_rows) {
         remarks.push(format!(
@@ -117,11 +123,24 @@ pub fn import(input: impl Read, zone: i32) -> Result<Imported, RldError> {
     blank.lead_in.data_block_size = rovelog_core::wire::U32Le::new(u32::try_from(size).unwrap_or(u32::MAX));
     set_counts(&mut blank, rows)?;
     let mut writer = RldWriter::new(Vec::new(), blank)?;
-    let zero = blocks.first().map_or(0, |block| block.realtime);
+    // The realtime minus the monotonic time, and the realtime expected after the previous block.
+    let mut apart = blocks.first().map_or(0, |block| block.realtime);
+    let mut expected = apart;
+    let mut steps = 0;
     for block in &blocks {
-        let block_times = BlockTimes::new(block.realtime, block.realtime - zero)
+        let jump = block.realtime - expected;
+        if !(-i128::from(SECOND)..MAX_GAP).contains(&jump) {
+            apart += jump;
+            steps += 1;
+        }
+        let block_times = BlockTimes::new(block.realtime, block.realtime - apart)
             .ok_or_else(|| RldError::not_writable("a block time beyond 64 bits"))?;
         writer.copy_block(&block_times, &block.rows)?;
+        expected = block.realtime + span(block.count, spec.rate);
+    }
+    if steps > 0 {
+        let steps = count(steps, "jump");
+        remarks.push(format!("{steps} of the block times: the clock was set, no rows are missing"));
     }
     Ok(Imported { bytes: writer.finish()?.0, rows, remarks })
 }
@@ -134,12 +153,12 @@ struct Lines<R> {
 impl<R: Read> Lines<R> {
     fn next(&mut self) -> Result<Option<String>, RldError> {
         let mut line = Vec::new();
-        let read = self.input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
+        let read = self.input.by_ref().take(MAX_LINE_LEN).read_until(b'\n', &mut line)?;
         self.number += 1;
         if read == 0 {
             return Ok(None);
         }
-        if read as u64 == LINE_MAX {
+        if read as u64 == MAX_LINE_LEN {
             return Err(RldError::BadCsv { line: self.number, why: "longer than 1 MiB".to_owned() });
         }
         while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -154,7 +173,7 @@ struct CsvHeader {
     titles: Vec<String>,
 }
 
-/// Reads the lines up to the one with the channels. The comment can have several lines.
+/// Reads the lines up to the one with the channels. The comment can span several lines.
 fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, RldError> {
     let mut spec = LogSpec::new(1);
     let mut comment: Option<String> = None;
@@ -171,7 +190,7 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
         if let Some(text) = &mut comment {
             if let Some(titles) = line.strip_prefix(',') {
                 let titles: Vec<String> = titles.split(',').map(|title| title.trim().to_owned()).collect();
-                if titles.len() > COLUMNS_MAX {
+                if titles.len() > MAX_COLUMNS {
                     return Err(refuse("more columns than a log has channels"));
                 }
                 text.trim_end_matches('\n').clone_into(&mut spec.comment);
@@ -212,35 +231,38 @@ fn read_header<R: Read>(lines: &mut Lines<R>, zone: i32) -> Result<CsvHeader, Rl
                     .ok_or_else(|| refuse("a start time past 64 bits of nanoseconds"))?;
             }
             "Comment" => comment = Some(value.to_owned()),
-            // The counts are taken from the rows.
+            // The counts in the header are ignored, because the rows are counted.
             _ => {}
         }
     }
 }
 
-/// Parses `Tue Nov 14 22:13:20 2023`, in the logger's time zone, to seconds of UTC.
+/// Parses a date such as `Tue Nov 14 22:13:20 2023`, in the logger's time zone, and returns seconds
+/// of Unix time.
 fn date(text: &str, zone: i32) -> Option<i64> {
     let date = NaiveDateTime::parse_from_str(text, "%a %b %e %H:%M:%S %Y").ok()?;
     Some(date.and_utc().timestamp() - i64::from(zone))
 }
 
-/// Returns the time of a block that version 2 gives in whole seconds: that second, or the end of
-/// the previous block if it is about the same. Several blocks can be written within a second.
-fn dated(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
+/// Returns the time of a block whose date has whole seconds. If the end of the previous block is
+/// within two seconds of the date, that is the time, because several blocks can be written within a
+/// second.
+fn time_of_date(seconds: i64, before: Option<&Block>, rate: u16) -> i128 {
     let (stated, second) = (i128::from(seconds) * i128::from(SECOND), i128::from(SECOND));
     let counted = before.map(|block| block.realtime + span(block.count, rate));
     counted.filter(|counted| (stated - 2 * second..stated + 2 * second).contains(counted)).unwrap_or(stated)
 }
 
-/// Parses `1700000000.496480000`, or with the logger's bug `1700000000.-02520000`.
+/// Parses a block time such as `1700000000.496480000`, or `1700000000.-02520000` with the logger's
+/// bug.
 fn block_time(text: &str) -> Option<i128> {
     let (sec, nsec) = text.split_once('.')?;
     let (sec, nsec): (i64, i64) = (sec.parse().ok()?, nsec.parse().ok()?);
     Some(i128::from(sec) * 1_000_000_000 + i128::from(nsec))
 }
 
-/// Derives the channels from their titles: bits are recognised by name, or by being left of the
-/// first unit with values 0 or 1.
+/// Derives the channels from their titles. A channel is binary if its name is that of a bit, or if
+/// it is left of the first title with a unit and its first value is 0 or 1.
 fn channels(titles: &[String], sample: &[&str]) -> Vec<ChannelSpec> {
     let with_unit = titles.iter().position(|title| title.ends_with(']')).unwrap_or(titles.len());
     let bit = |(i, title): (usize, &String)| {
@@ -271,7 +293,8 @@ fn channels(titles: &[String], sample: &[&str]) -> Vec<ChannelSpec> {
     titles.iter().zip(bits).map(channel).collect()
 }
 
-/// Parses `10nV` to volt and -8; a scale without a symbol, `1e-6`, to integer and -6.
+/// Parses a unit such as `10nV`, which is volt with scale -8. A scale without a symbol, such as
+/// `1e-6`, is that of an integer.
 fn unit(text: &str) -> (Unit, i32) {
     let units = [
         Unit::Volt,

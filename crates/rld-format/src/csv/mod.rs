@@ -1,6 +1,6 @@
-//! The logger's own CSV: header lines, the channels with their units in brackets, raw integers, and
-//! the block time in the first row of each block. Both variants that loggers wrote are supported
-//! for reading and writing.
+//! The logger's own CSV. It has header lines, a line with the channels and their units in brackets,
+//! and raw integers. The first row of each block starts with the block time. Both variants that
+//! loggers wrote are supported for reading and writing.
 
 mod import;
 
@@ -20,10 +20,11 @@ use crate::unit::{Unit, raw_unit};
 /// A variant of the logger's CSV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CsvStyle {
-    /// Since version 3: block times in seconds with nine decimals.
+    /// The variant since version 3: block times in seconds with nine decimals.
     #[default]
     Nanoseconds,
-    /// Up to version 2: block times as dates with whole seconds, a space before each bit.
+    /// The variant up to version 2: block times as dates with whole seconds, and a space before
+    /// each bit.
     Dates,
 }
 
@@ -33,13 +34,13 @@ pub enum CsvStyle {
 pub struct WrittenCsv {
     /// Number of rows.
     pub rows: u64,
-    /// Descriptions of content that is not in the text, or that [`import`] would not find in it.
+    /// Descriptions of content that is not in the text, or that [`import`] cannot restore from it.
     pub lost: Vec<String>,
 }
 
 impl RldReader {
-    /// Writes the log as the logger writes its CSV, byte for byte; times are UTC. The monotonic
-    /// clock is not part of it.
+    /// Writes the log as CSV, byte for byte as the logger does. Times are UTC. The monotonic clock
+    /// is not part of the text.
     ///
     /// # Errors
     /// Returns an error if writing fails or rows cannot be located.
@@ -56,8 +57,8 @@ impl RldReader {
             if let Some((_, block_times)) = block_times.next_if(|(row, _)| *row == number) {
                 let (sec, nsec) = (block_times.realtime_sec.get(), block_times.realtime_nsec.get());
                 line = match style {
-                    // Nine characters including the sign of negative nanoseconds: the logger's own
-                    // bug.
+                    // Pads to nine characters including the sign of negative nanoseconds, which is
+                    // a bug of the logger.
                     CsvStyle::Nanoseconds => format!("{sec}.{nsec:09}"),
                     CsvStyle::Dates => date(sec),
                 };
@@ -118,33 +119,34 @@ impl RldReader {
         Ok(out)
     }
 
-    /// Returns what the text loses of the header; reads the text back to find out.
+    /// Returns descriptions of the header's content that the text does not preserve. Imports the
+    /// text reimported to find out.
     fn lost_in_head(&self, head: &[u8]) -> Result<Vec<String>, RldError> {
-        // Bits without a unit to their right are only recognised with a row.
+        // Without a row, import cannot recognize binary channels that have no unit to their right.
         let mut text = head.to_vec();
         text.extend_from_slice(b"0.000000000");
         for channel in &self.table()?.channels {
             text.extend_from_slice(if channel.is_binary { b",1" } else { b",2" });
         }
         text.push(b'\n');
-        let again = match import(&text[..], 0) {
+        let reimported = match import(&text[..], 0) {
             Ok(imported) => Self::new(imported.bytes.into(), &ReadOptions::default())?,
             Err(error) => return Ok(vec![format!("rld import cannot read the header: {error}")]),
         };
-        let told = |channel: &Channel| {
+        let preserved = |channel: &Channel| {
             let known = !matches!(channel.unit, Unit::Undefined | Unit::Unitless);
             let unit = (known && !channel.is_binary).then_some(channel.unit);
             let scale = (!channel.is_binary).then_some(channel.scale);
             (channel.name.clone(), channel.is_binary, unit, scale, channel.valid)
         };
-        let (ours, theirs) = (self.header(), again.header());
-        let same = again.channels().len() == self.channels().len();
+        let (ours, theirs) = (self.header(), reimported.header());
+        let same = reimported.channels().len() == self.channels().len();
         let mut lost = Vec::new();
         if !same {
             lost.push("names of channels contain commas or line breaks and change".to_owned());
         }
-        for (channel, again) in self.channels().iter().zip(again.channels()).filter(|_| same) {
-            if told(channel) != told(again) {
+        for (channel, reimported) in self.channels().iter().zip(reimported.channels()).filter(|_| same) {
+            if preserved(channel) != preserved(reimported) {
                 lost.push(format!("the name, unit, scale or range flag of channel {} changes", channel.name));
             }
         }
@@ -162,13 +164,14 @@ impl RldReader {
     }
 }
 
-/// Formats a second as `ctime` does: the day of the month is padded with a space.
+/// Formats a time as `ctime` does, which pads the day of the month with a space.
 fn date(sec: i64) -> String {
     DateTime::from_timestamp(sec, 0)
         .map_or_else(|| sec.to_string(), |time| time.format("%a %b %e %H:%M:%S %Y").to_string())
 }
 
-/// Returns the unit after a channel's name: ` [10nV]`; empty for bits and channels without a unit.
+/// Returns the unit as it follows the name of a channel, for example ` [10nV]`. Empty for binary
+/// channels and channels without a unit.
 fn bracket(channel: &Channel) -> String {
     if channel.is_binary || matches!(channel.unit, Unit::Undefined | Unit::Unitless) {
         return String::new();

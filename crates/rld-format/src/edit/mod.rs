@@ -1,4 +1,4 @@
-//! New logs from logs: slices, merged parts, [recovery](recover) and [scrubbing](scrub).
+//! New logs from existing ones: slices, merged parts, [recovery](recover) and [scrubbing](scrub).
 
 mod recover;
 mod scrub;
@@ -15,7 +15,7 @@ use rovelog_core::wire::{U16Le, U32Le};
 use rovelog_core::{Detail, Merged, ReadOptions, Select, Sliced, Value};
 use zerocopy::FromBytes;
 
-use crate::clock::{Noticed, is_plausible, span};
+use crate::clock::{ClockChange, is_plausible, span};
 use crate::error::RldError;
 use crate::layout::times_at;
 use crate::reader::RldReader;
@@ -24,8 +24,8 @@ use crate::wire::{BlockTimes, Header};
 use crate::writer::{RldWriter, Written, set_counts};
 
 impl RldReader {
-    /// Returns the number of the first row of the block that contains `row`, and the block's times
-    /// as stored.
+    /// Returns the number of the first row of the block that contains `row`, and the stored times
+    /// of that block.
     pub fn block_of(&self, row: u64) -> Option<(u64, BlockTimes)> {
         let layout = &self.table.as_ref()?.layout;
         let segment = self.segment_of(row)?;
@@ -34,8 +34,9 @@ impl RldReader {
         Some((segment.row + block * layout.block_rows, *times))
     }
 
-    /// Returns the times of a block that starts with `row`: those stored, or those of the block
-    /// that contains `row` plus the true period for each row since.
+    /// Returns the times for a new block that starts with `row`. These are the stored times if a
+    /// block starts with `row`. Otherwise, they are counted at the true rate from the start of the
+    /// block that contains `row`.
     fn block_times_at(&self, row: u64) -> Result<BlockTimes, RldError> {
         let block = self.block_of(row).ok_or_else(|| RldError::refused("no such row"))?;
         if block.0 == row || !is_plausible(&block.1) {
@@ -44,7 +45,7 @@ impl RldReader {
         self.counted(block, row)
     }
 
-    /// Returns the times of `row`, counted from those of another row.
+    /// Returns the times of `row`, counted at the true rate from the times of row `from`.
     fn counted(&self, (from, times): (u64, BlockTimes), row: u64) -> Result<BlockTimes, RldError> {
         let rate = self.header().lead_in.sample_rate.get();
         let since = span(row.saturating_sub(from), rate) - span(from.saturating_sub(row), rate);
@@ -52,8 +53,8 @@ impl RldReader {
             .ok_or_else(|| RldError::not_writable("block times beyond 64 bits"))
     }
 
-    /// Returns the last valid block times before `row`, or the first ones after it, with the row that
-    /// they belong to.
+    /// Returns the last valid block times before `row`, or else the first valid ones after it, with
+    /// the number of their row.
     fn valid_times_near(&self, row: u64) -> Option<(u64, BlockTimes)> {
         let valid = |block: &(u64, &BlockTimes)| is_plausible(block.1);
         let before = self.block_times().take_while(|block| block.0 < row).filter(valid).last();
@@ -61,40 +62,41 @@ impl RldReader {
         near.map(|(row, times)| (row, *times))
     }
 
-    /// Returns the header of the log with every fault corrected, for `rows` rows.
+    /// Returns the header of the log with every fault corrected, for a file of `rows` rows.
     pub(crate) fn clean_header(&self, rows: u64) -> Result<Header, RldError> {
         let mut header = self.validated.header.clone();
         let length =
             u32::try_from(header.comment.len()).map_err(|_| RldError::not_writable("a comment too long"))?;
         header.lead_in.comment_length = U32Le::new(length);
-        // Headers above 64 KiB wrap, as the logger's do.
+        // The length of headers above 64 KiB is stored modulo 2^16, as in files of the logger.
         let low = header.size() % (1 << 16);
         header.lead_in.header_length = U16Le::new(u16::try_from(low).unwrap_or_default());
         set_counts(&mut header, rows)?;
         Ok(header)
     }
 
-    /// Writes `rows` as one file. Blocks that keep their rows keep their times; the times of new
-    /// blocks, and invalid ones, are counted from those of the original ones.
+    /// Writes `rows` as one file. A block that keeps its rows keeps its times, if they are valid.
+    /// The times of other blocks are counted from stored ones.
     ///
     /// # Errors
     /// Returns an error if a gap would be inside a block, or if writing fails.
     pub fn write_rows(&self, rows: Range<u64>, out: impl Write) -> Result<Written, RldError> {
-        let of_one_file = self.of_one_file(rows);
-        if let Some(short) = of_one_file.short.first() {
+        let split = self.split_for_one_file(rows);
+        if let Some(short) = split.short.first() {
             let (from, gap) = (short.start, short.end);
             let why = format!(
                 "rows {from} to {gap} would be a short block before a gap: only the last can be short"
             );
             return Err(RldError::not_writable(why));
         }
-        self.write_blocks(&of_one_file.blocks, out)
+        self.write_blocks(&split.blocks, out)
     }
 
-    /// Divides rows by whether one file can have them: a gap is never inside a block, and no block
-    /// but the last is short.
-    fn of_one_file(&self, rows: Range<u64>) -> OfOneFile {
-        let mut divided = OfOneFile { blocks: Vec::new(), short: Vec::new() };
+    /// Splits rows into those that can be written to one file and those that cannot. A gap must not
+    /// be inside a block, and only the last block of a file can be short. So the rows of a short
+    /// block before a gap cannot be written.
+    fn split_for_one_file(&self, rows: Range<u64>) -> FileRows {
+        let mut divided = FileRows { blocks: Vec::new(), short: Vec::new() };
         let size = self.table.as_ref().map_or(1, |table| table.layout.block_rows.max(1));
         let mut from = rows.start;
         for gap in self.gaps_inside(rows.start + 1..rows.end) {
@@ -110,12 +112,12 @@ impl RldReader {
         divided
     }
 
-    /// Writes rows that one file can have, from ranges that start with a block each.
+    /// Writes ranges of rows to one file. Each range starts with a new block.
     fn write_blocks(&self, ranges: &[Range<u64>], out: impl Write) -> Result<Written, RldError> {
         let table = self.table()?;
         let header = self.clean_header(ranges.iter().map(|rows| rows.end - rows.start).sum())?;
         let mut writer = RldWriter::new(out, header)?;
-        // The extra word of a writer's bug is left out of each row.
+        // Number of bytes to drop from each row: the extra word of a bug of the logger (D28).
         let skip = table.layout.row - writer.layout().row;
         let size = writer.layout().block_rows;
         let mut kept = Vec::new();
@@ -130,7 +132,8 @@ impl RldReader {
             let mut times = self.block_times_at(from)?;
             if !is_plausible(&times) {
                 near = near.or_else(|| self.valid_times_near(from));
-                // Invalid times look like those after missing bytes.
+                // Invalid times must not be copied, because a reader would take them for missing
+                // bytes.
                 times = near.map_or(Ok(times), |near| self.counted(near, from))?;
             }
             near = is_plausible(&times).then_some((from, times)).or(near);
@@ -148,30 +151,40 @@ impl RldReader {
         Ok(writer.finish()?.1)
     }
 
-    /// Returns the rows of `rows` with a gap before them.
+    /// Returns the number of rows of a new file that get UTC from before a clock step, because the
+    /// step falls into a block of the new file.
+    fn rows_before_step(&self, rows: &Range<u64>) -> u64 {
+        let size = self.table.as_ref().map_or(1, |table| table.layout.block_rows.max(1));
+        let steps = self.blocks.list.iter().filter(|block| block.change.step() != 0);
+        let inside = steps.filter(|block| rows.start < block.row && block.row < rows.end);
+        let early = |row: u64| row.next_multiple_of(size).min(rows.end - rows.start) - row;
+        inside.map(|block| early(block.row - rows.start)).sum()
+    }
+
+    /// Returns the first row after each gap within `rows`.
     fn gaps_inside(&self, rows: Range<u64>) -> impl Iterator<Item = u64> {
         let from = self.blocks.list.partition_point(|block| block.row < rows.start);
         let blocks = self.blocks.list[from..].iter().take_while(move |block| block.row < rows.end);
-        let is_gap = |noticed| !matches!(noticed, Noticed::Steady | Noticed::Implausible);
-        blocks.filter(move |block| is_gap(block.noticed)).map(|block| block.row)
+        let is_gap = |change| matches!(change, ClockChange::Gap { .. } | ClockChange::Backwards);
+        blocks.filter(move |block| is_gap(block.change)).map(|block| block.row)
     }
 }
 
-/// Rows, divided by whether one file can have them.
-struct OfOneFile {
-    /// Ranges of whole blocks; the last block may be short.
+/// Rows, split into those that can be written to one file and those that cannot.
+struct FileRows {
+    /// Ranges that can be written to one file. Only the last block of the last range may be short.
     blocks: Vec<Range<u64>>,
-    /// The rows of short blocks before a gap.
+    /// Rows of short blocks before a gap, which cannot be written.
     short: Vec<Range<u64>>,
 }
 
-impl OfOneFile {
-    /// Returns how many rows are left out.
+impl FileRows {
+    /// Returns the number of rows that cannot be written.
     fn short_rows(&self) -> u64 {
         self.short.iter().map(|rows| rows.end - rows.start).sum()
     }
 
-    /// Says what a log of one file lacks of these rows.
+    /// Describes the rows that cannot be written; `None` if there are none.
     fn left_out(&self) -> Option<String> {
         let rows = self.short_rows();
         (rows > 0).then(|| {
@@ -183,14 +196,15 @@ impl OfOneFile {
     }
 }
 
-/// Says what a log of one file lacks of those that have an ambient file.
+/// Describes the rows of the ambient file, which are not part of a log in one file; `None` without
+/// an ambient file.
 fn ambient_left_out(log: &RldReader) -> Option<String> {
     let rows =
         |log: &RldReader| format!("{} of an ambient file, which is a separate log", count(log.rows(), "row"));
     log.ambient().map(rows)
 }
 
-/// Writes the part of `log` that `select` names.
+/// Writes the selected rows of `log` as a new log.
 pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, RldError> {
     use rovelog_core::LogReader as _;
     let wanted = |i: usize| log.topics().get(i).is_some_and(|topic| select.keeps_topic(topic));
@@ -234,6 +248,14 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
             return Err(RldError::not_writable(why));
         }
     };
+    let early = log.rows_before_step(&rows);
+    if early > 0 {
+        let text = format!(
+            "{} after the clock was set have UTC from before: a block has one time",
+            count(early, "row")
+        );
+        details.push(Detail::new("rows_before_step", text, Value::UInt(early, 64)));
+    }
     if wanted(0) && wanted(1) {
         let text = "the ambient file is a separate log: slice it by its own name";
         details.push(Detail::new("ambient", text, Value::Bool(true)));
@@ -253,18 +275,19 @@ pub(crate) fn slice(log: &RldReader, select: &Select, out: &mut dyn Write) -> Re
 /// Joins the parts of a split recording, given in any order, into one file.
 pub(crate) fn merge(logs: &[&RldReader], out: &mut dyn Write) -> Result<Merged, RldError> {
     let mut parts: Vec<_> = logs.iter().flat_map(|log| &log.parts).collect();
-    // The start time is the same in all parts; the monotonic clock gives their order.
+    // All parts have the same start time, so they are sorted by the monotonic time of the first
+    // block.
     let first = |part: &&crate::reader::Part| {
         let at = usize::try_from(part.header.size()).unwrap_or(usize::MAX);
         let block_times = part.bytes.get(at..).and_then(|bytes| BlockTimes::ref_from_prefix(bytes).ok());
         block_times.map(|(block_times, _)| block_times.monotonic())
     };
     parts.sort_by_key(first);
-    // A part that was both named and found next to the first one counts once.
+    // A part can be in the list twice: once named by the user, once found next to the first part.
     parts.dedup_by(|a, b| a.bytes == b.bytes);
     let bytes = parts.into_iter().map(|part| part.bytes.clone()).collect();
     let joined = RldReader::join(bytes, &ReadOptions::default())?;
-    let rows = joined.of_one_file(0..joined.rows());
+    let rows = joined.split_for_one_file(0..joined.rows());
     let written = joined.write_blocks(&rows.blocks, &mut *out)?;
     out.flush()?;
     let gaps = joined.clock_report().gaps.len() as u64;

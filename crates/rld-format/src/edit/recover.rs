@@ -1,5 +1,5 @@
 //! Recovery of a damaged log: keeps every complete row, corrects the counts, and repairs known
-//! faults of writers. Every byte is kept or reported as lost.
+//! faults of the logger. Every byte is either kept or reported as lost.
 
 use std::io::Write;
 use std::ops::Range;
@@ -13,11 +13,14 @@ use crate::error::RldError;
 use crate::layout::Layout;
 use crate::reader::RldReader;
 
-/// Writes every intact row of `log` to one file, also if the log has several.
+/// Writes every intact row of `log` to one file, even if the log has several files.
 ///
-/// An undamaged log of one file is copied unchanged. Otherwise the counts and lengths in the header
-/// are corrected; rows after those that the header counts are kept as long as the times of their
-/// blocks follow each other; an extra word in each row is left out.
+/// A log of one undamaged file is copied unchanged. In other cases:
+///
+/// - The counts and lengths in the header are corrected.
+/// - Rows that the header does not count are kept as long as the times of their blocks continue
+///   each other.
+/// - Extra words in rows are dropped.
 ///
 /// # Errors
 /// Returns an error if writing fails or rows cannot be located.
@@ -35,7 +38,7 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     let whole = all_rows(log)?;
     let damaged = log;
     let log = whole.as_ref().unwrap_or(log);
-    let rows = log.of_one_file(0..log.rows());
+    let rows = log.split_for_one_file(0..log.rows());
     let size: u64 = log.parts.iter().map(|part| part.bytes.len() as u64).sum();
     let lost = lost(log);
     if log.rows() == 0 {
@@ -62,7 +65,7 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
         records: log.rows() - rows.short_rows(),
         kept_bytes: size - ranges::total(&lost) - left_out_bytes,
         lost,
-        // The records that an ambient file lacks are counted for the log that it belongs to.
+        // Missing records of the ambient file are counted for that file, not for this log.
         missing_records: missing(damaged) - damaged.ambient().map_or(0, missing),
         left_out: ambient.into_iter().chain(rows.left_out()).collect(),
         details,
@@ -70,19 +73,19 @@ pub(crate) fn recover(log: &RldReader, out: &mut dyn Write) -> Result<Recovery, 
     })
 }
 
-/// Returns the bytes of blocks of so many rows each.
+/// Returns the total size in bytes of blocks that have these rows.
 fn short_bytes(blocks: &[Range<u64>], layout: &Layout) -> u64 {
     let bytes = |rows: &Range<u64>| u64::try_from(layout.body(rows.end - rows.start)).unwrap_or_default();
     blocks.iter().map(bytes).sum()
 }
 
-/// Returns the log with the rows after those that the headers of its files count, if there are any.
+/// Returns the log with the rows that its headers do not count; `None` if there are no such rows.
 fn all_rows(log: &RldReader) -> Result<Option<RldReader>, RldError> {
     let is_behind = log.parts.iter().any(|part| part.left_out > 0);
     is_behind.then(|| log.reopened_whole()).transpose()
 }
 
-/// Returns the bytes that are neither header, block times nor rows.
+/// Returns the ranges of bytes that are neither header, block times nor rows.
 fn lost(log: &RldReader) -> Vec<Range<u64>> {
     let mut lost: Vec<Range<u64>> = Vec::new();
     let mut segments = log.segments.iter().peekable();

@@ -1,8 +1,8 @@
-//! Removal of what identifies the recorder: the MAC address and the comment, and nothing else.
+//! Removal of data that identifies the recorder: the MAC address and the comment.
 //!
-//! Published files were scrubbed with seven bytes instead of the six of the address: the seventh is
-//! the lowest byte of the start time, which is off by minutes in them. Exactly six bytes are
-//! written here, and the comment keeps its length, so that no block moves.
+//! In published files, seven bytes were overwritten instead of the six of the address. The seventh
+//! is the lowest byte of the start time, so the start times of these files are wrong by minutes.
+//! Here, exactly six bytes are overwritten. The comment keeps its length, so no block moves.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 use crate::error::RldError;
 use crate::reader::RldReader;
 
-/// Options of scrubbing: the parts of the header to remove.
+/// The parts of the header to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scrub {
     /// True to replace the MAC address with zeros.
@@ -27,7 +27,8 @@ impl Default for Scrub {
 }
 
 impl RldReader {
-    /// Writes one file of the log without what `scrub` names; every other byte stays the same.
+    /// Writes one file of the log with the parts in `scrub` replaced by zeros. Every other byte
+    /// stays the same.
     ///
     /// # Errors
     /// Returns an error if there is no such file, or if writing fails.

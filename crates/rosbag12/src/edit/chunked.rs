@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rovelog_core::text::count;
 use rovelog_core::{Detail, LogReader, Merged, Record, Recovery, Select, Sliced, Value};
 
+use super::latched_detail;
 use super::lost::{LostMessage, named};
 use crate::diagnostics as rules;
 use crate::error::BagError;
@@ -159,7 +160,7 @@ impl BagReader {
     /// bag write. By default it is that of the first chunk; merging follows the first bag.
     pub fn set_compression(&mut self, compression: Compression) {
         self.compression = Some(compression);
-        if let Some(whole) = self.whole.get_mut() {
+        if let Some(whole) = self.comparison.whole.get_mut() {
             whole.compression = Some(compression);
         }
     }
@@ -207,6 +208,7 @@ impl BagReader {
             &rules::INDEX_LENGTH,
             &rules::INDEX_POS_WRONG,
             &rules::CONNECTION_DAMAGED,
+            &rules::ZEROS_BEFORE_INDEX,
         ];
         let counts = self.diagnostics().counts();
         self.info().lost.losses == 0
@@ -299,11 +301,12 @@ pub(super) fn recover(
 }
 
 pub(super) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Result<Sliced, BagError> {
+    let (before, latched) = bag.whole_before(select);
     let written = write(&[bag], &[], out, &|sink| {
-        bag.whole_before(select).try_for_each(|record| sink(Part::Message(0, &record)))?;
+        before.iter().try_for_each(|record| sink(Part::Message(0, record)))?;
         copy(bag, bag.whole_records(select, true), sink)
     })?;
-    let details = written.left_out_detail().into_iter().collect();
+    let details = written.left_out_detail().into_iter().chain(latched_detail(latched)).collect();
     let (records, topics, bytes) = (written.records, written.topics, written.bytes);
     Ok(Sliced { records, topics, bytes, details, ..Sliced::default() })
 }

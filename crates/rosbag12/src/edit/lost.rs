@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use rovelog_core::Value;
-
-use crate::tables::text_of;
+use rovelog_core::text::escape_bytes;
 
 /// A message that the index names and the bag no longer holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub(super) fn named(lost: &[LostMessage]) -> Value {
     let mut left = NAMED_BYTES;
     let first = lost.iter().take(NAMED).map_while(|message| {
         left = left.checked_sub(message.topic.len())?;
-        let topic = Value::Text(text_of(&message.topic));
+        let topic = Value::Text(escape_bytes(&message.topic));
         Some([topic, Value::Int(message.nanos, 64), Value::count(message.offset)])
     });
     Value::table(["topic", "t_ns", "offset"], first)

@@ -1,17 +1,18 @@
 //! Parts of a bag as bags of their own, and several bags as one. Records stay byte for byte.
 
-use rovelog_core::text::count;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io::Write;
 
-use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced};
+use rovelog_core::text::count;
+use rovelog_core::{Align, Clock, LogReader, Merged, Select, Sliced, Topic};
 
-use super::chunked;
 use super::output::Output;
+use super::{chunked, latched_detail};
 use crate::error::BagError;
 use crate::index::Record;
 use crate::reader::BagReader;
+use crate::tables::Connection;
 use crate::version::Version;
 use crate::wire::Header;
 
@@ -24,31 +25,61 @@ pub(crate) fn slice(bag: &BagReader, select: &Select, out: &mut dyn Write) -> Re
         return chunked::slice(bag, select, out);
     }
     let kept: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_topic(topic)).collect();
-    // The last message of each topic before the window, by its place.
-    let mut last_before: HashMap<u32, (i64, u64)> = HashMap::new();
-    if let Some(start) = select.start.filter(|_| select.last_before) {
-        let wanted: Vec<bool> = bag.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
-        bag.cursor().messages(u64::MAX, |at, message| {
-            if wanted[message.connection as usize] && message.time() < start {
-                let place = last_before.entry(message.connection).or_insert((message.time(), at));
-                *place = (*place).max((message.time(), at));
-            }
-        });
-    }
+    let (before, latched) = before_window(bag, select);
     let mut output = Output::new(&[bag]);
     for record in bag.cursor() {
         let Some(message) = &record.message else {
             keep_other(bag, &mut output, &record, &kept);
             continue;
         };
-        let is_last_before = last_before.get(&message.connection).is_some_and(|(_, at)| *at == record.at);
-        if kept[message.connection as usize] && (select.keeps_time(message.time()) || is_last_before) {
+        let is_wanted = select.keeps_time(message.time()) || before.contains(&record.at);
+        if kept[message.connection as usize] && is_wanted {
             output.message(0, &record, message);
         }
     }
     let (records, topics) = (output.records, output.topics());
     let bytes = output.write(out)?;
-    Ok(Sliced { records, topics, bytes, ..Sliced::default() })
+    let details = latched_detail(latched).into_iter().collect();
+    Ok(Sliced { records, topics, bytes, details, ..Sliced::default() })
+}
+
+/// Returns the offsets of the messages before the window that are kept, and how many of these are
+/// kept because their publisher latches.
+fn before_window(bag: &BagReader, select: &Select) -> (HashSet<u64>, u64) {
+    let Some(start) = select.start else { return (HashSet::new(), 0) };
+    let topics = || bag.topics().iter().zip(bag.connections());
+    let wanted: Vec<bool> = topics().map(|(topic, _)| select.keeps_last_before(topic)).collect();
+    let is_latched = |(topic, connection): (&Topic, &Connection)| {
+        select.latched && select.keeps_topic(topic) && connection.latched() > 0
+    };
+    let may_latch: Vec<bool> = topics().map(is_latched).collect();
+    if !wanted.contains(&true) && !may_latch.contains(&true) {
+        return (HashSet::new(), 0);
+    }
+    // The time and the offset of the last message of each topic, and of each latching publisher.
+    let mut of_topics: HashMap<u32, (i64, u64)> = HashMap::new();
+    let mut of_publishers: HashMap<(u32, Option<String>), (i64, u64)> = HashMap::new();
+    bag.cursor().messages(u64::MAX, |at, message| {
+        let (connection, place) = (message.connection, (message.time(), at));
+        if place.0 >= start {
+            return;
+        }
+        if wanted[connection as usize] {
+            let last = of_topics.entry(connection).or_insert(place);
+            *last = place.max(*last);
+        }
+        if may_latch[connection as usize]
+            && let Some(publisher) = bag.publisher_at(at).filter(|publisher| publisher.latching)
+        {
+            let last = of_publishers.entry((connection, publisher.callerid)).or_insert(place);
+            *last = place.max(*last);
+        }
+    });
+    let mut before: HashSet<u64> = of_topics.into_values().map(|(_, at)| at).collect();
+    let asked = before.len();
+    before.extend(of_publishers.into_values().map(|(_, at)| at));
+    let latched = (before.len() - asked) as u64;
+    (before, latched)
 }
 
 /// Keeps records that are no messages: all of unknown kinds, definitions of topics that are kept.
@@ -84,7 +115,7 @@ pub(crate) fn merge(logs: &[&BagReader], align: Align, out: &mut dyn Write) -> R
     while let Some(Reverse((_, source, offset))) = heap.pop() {
         let next = orders[source].next();
         heap.extend(next.map(|place| Reverse((place.time, source, place.offset))));
-        let (record, message) = logs[source].message_at(offset);
+        let (record, message) = logs[source].message_at(offset)?;
         output.message(source, &record, &message);
     }
     let unknown: u64 = logs

@@ -12,11 +12,12 @@ use super::lost::{LostMessage, named};
 use super::output::Output;
 use crate::diagnostics as rules;
 use crate::error::BagError;
+use crate::headers::Fields;
 use crate::reader::BagReader;
 use crate::sections::IndexState;
 use crate::tables::nanos;
 use crate::version::Version;
-use crate::wire::{Fields, Header, IndexEntry, Record, RecordHead};
+use crate::wire::{Header, IndexEntry, Record, RecordHead};
 
 /// What a range of bytes of a bag is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

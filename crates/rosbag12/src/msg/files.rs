@@ -1,30 +1,53 @@
 //! Definitions of types in files: `.msg` files, alone or in the folders of packages.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
+use rovelog_core::limits::read_description;
+
 /// Folders within folders that are looked into.
 const DEPTH: usize = 8;
+
+/// Maximum number of files and folders that are looked at. A folder may have links that lead to it
+/// again.
+const MAX_ENTRIES: usize = 100_000;
+
+/// Maximum size in bytes of all definitions together.
+const MAX_BYTES: usize = 64 << 20;
 
 /// Reads the definitions at `path`: a file `.msg`, or a folder with such files, however deep. A
 /// type is of the package whose folder `msg` its file is in (`std_msgs/msg/String.msg`), else of
 /// the folder that it is in.
 ///
 /// # Errors
-/// Returns an error if nothing can be read there, or there is no such file.
+/// Returns an error if nothing can be read there, there is no such file, or a file is longer than 1
+/// MiB or all of them than 64 MiB.
 pub fn read(path: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let mut found = BTreeMap::new();
+    let mut found = Found::default();
     let path = path.canonicalize()?;
     collect(&path, DEPTH, &mut found)?;
-    if found.is_empty() {
+    if found.definitions.is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "there is no .msg file of a package"));
     }
-    Ok(found)
+    Ok(found.definitions)
 }
 
-fn collect(path: &Path, depth: usize, found: &mut BTreeMap<String, Vec<u8>>) -> Result<()> {
+/// The definitions so far, and what was looked at for them.
+#[derive(Default)]
+struct Found {
+    definitions: BTreeMap<String, Vec<u8>>,
+    entries: usize,
+    bytes: usize,
+}
+
+fn collect(path: &Path, depth: usize, found: &mut Found) -> Result<()> {
+    found.entries += 1;
+    if found.entries > MAX_ENTRIES || found.bytes > MAX_BYTES {
+        let why = format!("there are more than {MAX_ENTRIES} files, or more than 64 MiB of definitions");
+        return Err(Error::new(ErrorKind::FileTooLarge, why));
+    }
     if path.is_dir() {
         if depth > 0 {
             let mut inside =
@@ -39,7 +62,11 @@ fn collect(path: &Path, depth: usize, found: &mut BTreeMap<String, Vec<u8>>) -> 
     if path.extension().is_some_and(|extension| extension == "msg")
         && let Some(name) = name_of(path)
     {
-        found.insert(name, fs::read(path)?);
+        let text = File::open(path).and_then(read_description);
+        let named = |error: Error| Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let text = text.map_err(named)?;
+        found.bytes += text.len();
+        found.definitions.insert(name, text);
     }
     Ok(())
 }

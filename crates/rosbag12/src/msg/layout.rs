@@ -3,27 +3,29 @@
 use std::sync::Arc;
 
 use rovelog_core::Scalar;
-use rovelog_core::layout::{Element, Encoding, Layout, Len, MAX_VALUES};
+use rovelog_core::layout::{Element, Layout, Len, MAX_VALUES, TextDecoder, TextDecoding};
+use rovelog_core::names::UniqueNames;
 
 use super::text::{Array, Primitive};
 use super::types::{DefinitionError, Types};
 
 impl Types {
     /// Returns the layout of the root, by which its messages are measured, decoded and put into
-    /// columns.
+    /// columns. Texts are decoded by `decoding`.
     ///
     /// # Errors
     /// Returns an error if a message would have more values than any payload holds bytes for.
-    pub fn layout(&self) -> Result<Arc<Layout>, DefinitionError> {
+    pub fn layout(&self, decoding: &TextDecoding) -> Result<Arc<Layout>, DefinitionError> {
         let mut layouts: Vec<Arc<Layout>> = Vec::with_capacity(self.list.len());
         for ty in &self.list {
-            let mut builder = Layout::builder(ty.name.clone());
+            let mut builder = Layout::builder(ty.name.clone()).with_text_decoding(decoding);
+            let mut names = UniqueNames::default();
             for (field, nested) in ty.message.fields.iter().zip(&ty.fields) {
                 let one = match nested {
                     Some(index) => Element::Struct(Arc::clone(&layouts[*index])),
                     None => element(&field.ty),
                 };
-                builder.field(field.name.as_str(), one, field.array.into(), field.spelled());
+                builder.field(names.give(&field.name), one, field.array.into(), field.spelled());
             }
             let layout = builder.finish();
             if layout.values() > MAX_VALUES || layout.min_size() > u64::from(u32::MAX) {
@@ -62,7 +64,7 @@ fn element(word: &str) -> Element {
         Some(Primitive::Float64) => Element::Scalar(Scalar::Float64),
         Some(Primitive::Time) => Element::Time,
         Some(Primitive::Duration) => Element::Duration,
-        Some(Primitive::String) => Element::Text(Encoding::Bytes),
+        Some(Primitive::String) => Element::Text(TextDecoder::UTF8),
     }
 }
 
@@ -73,7 +75,10 @@ mod tests {
     use super::*;
 
     fn plan(text: &str) -> Arc<Layout> {
-        Types::resolve("a/A", text.as_bytes(), 64, &|_| None).unwrap().layout().unwrap()
+        Types::resolve("a/A", text.as_bytes(), 64, &|_| None)
+            .unwrap()
+            .layout(&TextDecoding::default())
+            .unwrap()
     }
 
     #[test]
@@ -104,14 +109,16 @@ mod tests {
             .fold("T0[] t".to_owned(), |text, i| format!("{text}\n===\nMSG: a/T{i}\nT{0} a\nT{0} b", i + 1))
             + "\n===\nMSG: a/T40\n";
         let types = Types::resolve("a/A", hostile.as_bytes(), 64, &|_| None).unwrap();
-        assert!(matches!(types.layout(), Err(DefinitionError::TooLarge { .. })));
+        assert!(matches!(types.layout(&TextDecoding::default()), Err(DefinitionError::TooLarge { .. })));
         let types = Types::resolve("a/A", b"float64[4294967295] a", 64, &|_| None).unwrap();
-        assert!(types.layout().is_err());
+        assert!(types.layout(&TextDecoding::default()).is_err());
     }
 
     #[test]
     fn a_payload_may_hold_a_million_values_and_as_many_bytes_as_its_length_says() {
-        let layout = |text: &str| Types::resolve("a/A", text.as_bytes(), 64, &|_| None).unwrap().layout();
+        let layout = |text: &str| {
+            Types::resolve("a/A", text.as_bytes(), 64, &|_| None).unwrap().layout(&TextDecoding::default())
+        };
         // The list is a value too.
         let values = |count: u64| layout(&format!("B[{count}] b\n===\nMSG: a/B\n"));
         assert_eq!(values(MAX_VALUES - 1).unwrap().values(), MAX_VALUES);
@@ -140,8 +147,13 @@ mod tests {
                 "uint8[] a\nint8[2] b\nuint16[] c\nstring[1] s\nB[] e\n===\nMSG: a/B\nbool x",
                 b"\x02\0\0\0\x01\x02\xff\x01\x01\0\0\0\x05\0\x01\0\0\0\xff\x01\0\0\0\x01"
             ),
-            r#"{"a":"AQI=","b":[-1,1],"c":[5],"s":["/w=="],"e":[{"x":true}]}"#
+            r#"{"a":"AQI=","b":[-1,1],"c":[5],"s":["\\xff"],"e":[{"x":true}]}"#
         );
+    }
+
+    #[test]
+    fn a_name_that_is_there_twice_gets_a_number() {
+        assert_eq!(json("int8 x\nint8 x\nint8 x", b"\x01\x02\x03"), r#"{"x":1,"x#2":2,"x#3":3}"#);
     }
 
     #[test]

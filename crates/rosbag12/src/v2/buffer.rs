@@ -16,7 +16,7 @@ pub(crate) enum Ending {
     Limit,
     /// They are not compressed as the header says.
     NotPacked,
-    /// Their compression is not known, or not built in.
+    /// Their compression is not known.
     Unknown,
     /// They are encrypted.
     Encrypted,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use rovelog_core::layout::Fit;
+use rovelog_core::text::escape_bytes;
 use rovelog_core::wire::U32Le;
 
 use super::heads::{Message, Template};
@@ -14,7 +15,7 @@ use super::wire::{Connection, ConnectionHeader, Header};
 use crate::diagnostics as rules;
 use crate::scan::Scanner;
 use crate::tables::Publisher;
-use crate::tables::{MAX_CONNECTIONS, Tally, fit, text_of};
+use crate::tables::{MAX_CONNECTIONS, Tally, fit};
 use crate::wire::RecordHead;
 
 /// A message of a chunk: its origin, its connection, its number there and its time.
@@ -91,12 +92,15 @@ impl Scanner {
         }
         let section = state.section;
         if let Some(other) = state.declared.get(&(section, conn)) {
-            let before = text_of(&state.origins[*other as usize].topic);
+            let before = escape_bytes(&state.origins[*other as usize].topic);
             self.diagnostics.push(&rules::CONNECTION_CONFLICT, at..at + 1, || {
-                format!("connection {conn} of {} was declared with other data, for {before}", text_of(topic))
+                format!(
+                    "connection {conn} of {} was declared with other data, for {before}",
+                    escape_bytes(topic)
+                )
             });
         }
-        let callerid = said.callerid.map(text_of);
+        let callerid = said.callerid.map(escape_bytes);
         let publisher = Publisher { latching: said.latching == Some(b"1"), callerid };
         let (topic, data) = (topic.into(), data.into());
         let origin = Origin {
@@ -145,7 +149,7 @@ impl Scanner {
             return None;
         }
         self.diagnostics.push(&rules::CONNECTION_DAMAGED, at..at + 1, || {
-            let topic = text_of(&known.topic);
+            let topic = escape_bytes(&known.topic);
             format!("the record of connection {conn} contradicts itself; another one, for {topic}, is used")
         });
         state.by_record.insert(key, number);
@@ -161,13 +165,13 @@ impl Scanner {
             if !said.as_ref().is_some_and(ConnectionHeader::is_whole) {
                 self.diagnostics.push(&rules::CONNECTION_DAMAGED, origin.at..origin.at + 1, || {
                     let what = if said.is_some() { "lack fields" } else { "are no fields" };
-                    format!("the data of connection {} of {} {what}", origin.id, text_of(&origin.topic))
+                    format!("the data of connection {} of {} {what}", origin.id, escape_bytes(&origin.topic))
                 });
             }
             let said = said.unwrap_or_default();
             if let Some(named) = said.topic.filter(|named| **named != *origin.topic) {
                 self.diagnostics.push(&rules::OTHER_TOPIC, origin.at..origin.at + 1, || {
-                    format!("{}: the publisher named it {}", text_of(&origin.topic), text_of(named))
+                    format!("{}: the publisher named it {}", escape_bytes(&origin.topic), escape_bytes(named))
                 });
             }
             let at = first.entry(origin.connection).or_insert(origin.at);

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod buffer;
+mod compare;
 mod heads;
 mod index;
 mod inner;
@@ -22,11 +23,14 @@ mod unpack;
 pub mod wire;
 mod writer;
 
+pub(crate) use compare::Comparison;
 pub(crate) use heads::Heads;
 pub(crate) use order::InTime;
 #[cfg(feature = "arrow")]
 pub(crate) use pass::Pass;
+pub(crate) use probe::first_record;
 pub(crate) use state::{Origin, State};
 pub(crate) use stream::{Arrived, At, Streamed};
+pub(crate) use unpack::Cap;
 pub use unpack::Compression;
 pub use writer::{Writer, write};

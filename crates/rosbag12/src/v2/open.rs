@@ -12,13 +12,14 @@ use super::pass::Loader;
 use super::probe::{Probe, probe};
 use super::scan::{Extent, Length, Step, TopScan};
 use super::state::{Chunk, Declaration, Header as BagHeader, IndexRange, Info, State};
-use super::unpack::Compression;
+use super::unpack::{Cap, Compression};
 use super::wire::{ChunkInfo, ConnectionCount, Header, IndexEntry, VER};
 use crate::diagnostics as rules;
 use crate::index::Index;
 use crate::options::BagOptions;
 use crate::scan::Scanner;
 use crate::sections::{self, Section};
+use crate::tables::usize_of;
 use crate::wire::list_len;
 
 /// What encrypts nothing.
@@ -34,7 +35,7 @@ impl Scanner {
         options: &BagOptions,
         late: &[Declaration],
     ) -> Vec<Declaration> {
-        let cap = options.read.limits.unpacked;
+        let cap = Cap::of(&options.read.limits);
         let mut lost: Vec<(u64, u64, &'static Rule)> = Vec::new();
         let mut lines: Vec<Range<u64>> = Vec::new();
         self.v2 = Some(Box::new(State::default()));
@@ -58,9 +59,18 @@ impl Scanner {
                 Step::End => break,
             }
         }
+        let (zeros, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|(at, end, rule)| {
+            *rule == &rules::LOST
+                && is_zeros(&bytes[usize_of(*at)..usize_of(*end)])
+                && self.is_before_index(*at, *end)
+        });
         let lost = ranges::joined(self.read_chunks(bytes, cap, late, lost));
         let mut skipped: Vec<_> = lost.into_iter().map(|range| (range, true)).collect();
         skipped.extend(lines.into_iter().map(|range| (range, false)));
+        for (at, end, _) in zeros {
+            self.note_zeros(at, end);
+            skipped.push((at..end, false));
+        }
         skipped.sort_by_key(|(range, _)| range.start);
         for (range, is_lost) in skipped {
             if is_lost { index.lose(range) } else { index.skip(range) }
@@ -84,6 +94,28 @@ impl Scanner {
             format!("another bag starts at byte {at}: it is read with its own connections")
         });
         self.chunked_mut().begin_section();
+    }
+
+    /// Returns whether a range ends where the bag header says that the index starts, and the index
+    /// names no chunk that is not there (K26). It is known once the whole file was scanned.
+    pub(super) fn is_before_index(&self, at: u64, end: u64) -> bool {
+        let Some(number) = self.sections.iter().rposition(|section| section.offset <= at) else {
+            return false;
+        };
+        let (section, state) = (&self.sections[number], self.chunked());
+        let of_section = |of: u32| of as usize == number;
+        let chunks = state.chunks.iter().filter(|chunk| of_section(chunk.section)).count();
+        let infos = state.infos.iter().filter(|info| of_section(info.section)).count();
+        section.first_index_at == Some(end)
+            && section.index_pos.and_then(|pos| pos.checked_add(section.offset)) == Some(end)
+            && chunks > 0
+            && chunks == infos
+    }
+
+    pub(super) fn note_zeros(&mut self, at: u64, end: u64) {
+        self.diagnostics.push(&rules::ZEROS_BEFORE_INDEX, at..end, || {
+            format!("{} in front of the index", text::count(end - at, "zero byte"))
+        });
     }
 
     pub(super) fn lose_record(&mut self, at: u64, end: u64, rule: &'static Rule) {
@@ -144,7 +176,8 @@ impl Scanner {
                 }
                 section.index_pos = Some(header.index_pos.get());
                 section.bag_header_at = Some((at, found.data_at));
-                let words = |bytes: Option<&[u8]>| crate::tables::text_of(bytes.unwrap_or_default());
+                let words =
+                    |bytes: Option<&[u8]>| rovelog_core::text::escape_bytes(bytes.unwrap_or_default());
                 let encryption = header.encryptor.filter(|name| !name.is_empty() && *name != NO_ENCRYPTOR);
                 state.header = Some(BagHeader {
                     conn_count: header.conn_count.get(),
@@ -204,7 +237,7 @@ impl Scanner {
     fn read_chunks(
         &mut self,
         bytes: &Bytes,
-        cap: u64,
+        cap: Cap,
         late: &[Declaration],
         between: Vec<(u64, u64, &'static Rule)>,
     ) -> Vec<Range<u64>> {
@@ -247,7 +280,7 @@ impl Scanner {
             chunk.ending = loaded.ending;
             let extent = chunk.extent;
             let index = std::mem::take(&mut chunk.index);
-            let file = &bytes[crate::tables::usize_of(extent.data_at)..crate::tables::usize_of(extent.end)];
+            let file = &bytes[usize_of(extent.data_at)..usize_of(extent.end)];
             let data = loaded.data_of(file);
             let hints = Hints::new(&index, bytes, extent.claimed());
             let inner = chunk.inner(data, loaded.ending, hints, template);
@@ -291,10 +324,7 @@ impl Scanner {
         let diagnostics = &mut self.diagnostics;
         note_length(chunk, diagnostics);
         let behind = (extent.data_at + used as u64).min(end);
-        let from = match chunk.ending {
-            Ending::Cut | Ending::Broken | Ending::Limit if chunk.messages > 0 => behind,
-            _ => extent.data_at,
-        };
+        let from = extent.kept_to(chunk.ending, used, chunk.messages);
         let is_plain = extent.compression == Some(Compression::None);
         match chunk.ending {
             Ending::Whole => {
@@ -353,6 +383,11 @@ impl Scanner {
             lost.push(end..end);
         }
     }
+}
+
+/// Returns whether all bytes are zero.
+pub(super) fn is_zeros(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Returns where the header of a chunk is; never empty.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use rovelog_core::{LogReader as _, Record, Select};
+use rovelog_core::{LogReader as _, Record, Result, Select};
 
 use super::pass::{Loaded, Loader, Met, Way};
 use super::state::Chunk;
@@ -69,16 +69,22 @@ impl BagReader {
     pub(crate) fn chunked_in_time<'a>(&'a self, select: &Select) -> InTime<'a> {
         let mut all = InTime::new(self, select, false, false);
         if let Some(start) = select.start.filter(|_| select.last_before) {
-            all.ready = last_before(self, select, start, false);
+            all.ready = last_before(self, &Before::of_topics(self, select), start, false);
         }
         all
     }
 
-    /// Returns the last record of each selected topic before the window, each with its head in its
-    /// payload.
-    pub(crate) fn whole_before<'a>(&'a self, select: &Select) -> impl Iterator<Item = Record<'a>> + use<'a> {
-        let start = select.start.filter(|_| select.last_before);
-        start.map(|start| last_before(self, select, start, true)).into_iter().flatten().rev()
+    /// Returns the records before the window that a slice keeps, each with its head in its payload:
+    /// the last one of each selected topic and of each latching publisher. The number is that of
+    /// records that are kept only because their publisher latches.
+    pub(crate) fn whole_before(&self, select: &Select) -> (Vec<Record<'_>>, u64) {
+        let Some(start) = select.start else { return (Vec::new(), 0) };
+        let of_topics = Before::of_topics(self, select);
+        let asked = last_before(self, &of_topics, start, true).len();
+        let mut records = last_before(self, &of_topics.with_latched(self, select), start, true);
+        records.reverse();
+        let latched = (records.len() - asked) as u64;
+        (records, latched)
     }
 
     /// Returns the selected records, each with its head in its payload. Of all records, those of
@@ -120,6 +126,14 @@ impl<'a> InTime<'a> {
             heads: BinaryHeap::new(),
             ready: Vec::new(),
         }
+    }
+
+    /// Returns the next record; behind the last one, an error if chunks that were read lack messages.
+    pub(crate) fn next_or_loss(&mut self) -> Option<Result<Record<'a>>> {
+        if let Some(record) = self.next() {
+            return Some(Ok(record));
+        }
+        std::mem::take(&mut self.way.contradicts).then(|| self.reader.found_loss()).flatten().map(Err)
     }
 
     /// Returns whether a chunk that is not loaded yet may hold what is due before everything that
@@ -261,43 +275,100 @@ impl<'a> Iterator for InTime<'a> {
     }
 }
 
-/// Returns the last record of each selected topic before `start`, the latest one first.
-fn last_before<'a>(reader: &'a BagReader, select: &Select, start: i64, is_whole: bool) -> Vec<Record<'a>> {
-    let wanted: Vec<bool> = reader.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
+/// Which records before a window are wanted.
+struct Before {
+    /// By topic: whether its last record is wanted.
+    topics: Vec<bool>,
+    /// By origin: whether its last record is wanted.
+    origins: Vec<bool>,
+}
+
+/// What the last record is wanted of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    Topic(u32),
+    Origin(u32),
+}
+
+impl Before {
+    fn of_topics(reader: &BagReader, select: &Select) -> Self {
+        let topics = reader.topics().iter().map(|topic| select.keeps_last_before(topic)).collect();
+        Self { topics, origins: vec![false; reader.scanner.chunked().origins.len()] }
+    }
+
+    /// Returns the same with the latching publishers of the selected topics, if the selection asks
+    /// for them.
+    fn with_latched(mut self, reader: &BagReader, select: &Select) -> Self {
+        let topics = reader.topics();
+        for (wanted, origin) in self.origins.iter_mut().zip(&reader.scanner.chunked().origins) {
+            let topic = &topics[origin.connection as usize];
+            *wanted = select.latched && origin.publisher.latching && select.keeps_topic(topic);
+        }
+        self
+    }
+
+    /// Returns what is wanted, by connection.
+    fn by_connection(&self, reader: &BagReader) -> Vec<Vec<Of>> {
+        let topics = (0..).zip(&self.topics);
+        let mut wanted: Vec<Vec<Of>> = topics
+            .map(|(number, wanted)| wanted.then_some(Of::Topic(number)).into_iter().collect())
+            .collect();
+        for (number, origin) in (0..).zip(&reader.scanner.chunked().origins) {
+            if self.origins[number as usize] {
+                wanted[origin.connection as usize].push(Of::Origin(number));
+            }
+        }
+        wanted
+    }
+
+    /// Returns for what the last record may be this one.
+    fn of(&self, met: &Met) -> impl Iterator<Item = Of> + use<> {
+        let topic = self.topics[met.connection as usize].then_some(Of::Topic(met.connection));
+        let origin = self.origins[met.origin as usize].then_some(Of::Origin(met.origin));
+        topic.into_iter().chain(origin)
+    }
+}
+
+/// Returns the last records before `start` that are wanted, each once, the latest one first.
+fn last_before<'a>(reader: &'a BagReader, before: &Before, start: i64, is_whole: bool) -> Vec<Record<'a>> {
+    let by_connection = before.by_connection(reader);
+    let wanted: Vec<bool> = by_connection.iter().map(|wanted| !wanted.is_empty()).collect();
     let chunks = &reader.scanner.chunked().chunks;
     let is_before =
         |chunk: &Chunk| chunk.span.is_some_and(|(first, _)| first < start) && chunk.has_any(&wanted);
     let mut plan: Vec<_> = (0..chunks.len()).filter(|number| is_before(&chunks[*number])).collect();
     plan.sort_by_key(|number| Reverse((chunks[*number].span.map(|(_, last)| last), *number)));
-    let mut last: BTreeMap<u32, ((i64, usize, usize), Record<'a>)> = BTreeMap::new();
+    let mut last: BTreeMap<Of, ((i64, usize, usize), Record<'a>)> = BTreeMap::new();
     let mut way = Way::default();
     for number in plan {
         let chunk = &chunks[number];
-        let may_be_later = |connection: u32| {
-            let end = chunk.span.map_or(i64::MIN, |(_, end)| end);
-            wanted[connection as usize] && last.get(&connection).is_none_or(|((time, ..), _)| *time <= end)
-        };
-        if !chunk.counts.iter().any(|(connection, ..)| may_be_later(*connection)) {
+        let end = chunk.span.map_or(i64::MIN, |(_, end)| end);
+        let may_be_later = |of: &Of| last.get(of).is_none_or(|((time, ..), _)| *time <= end);
+        let mut of_chunk =
+            chunk.counts.iter().flat_map(|(connection, ..)| &by_connection[*connection as usize]);
+        if !of_chunk.any(may_be_later) {
             continue;
         }
         let Some(loaded) = reader.loader(vec![number]).load(chunks) else { continue };
-        let mut found: BTreeMap<u32, Met> = BTreeMap::new();
+        let mut found: BTreeMap<Of, Met> = BTreeMap::new();
         way.visit(reader, &loaded, |met| {
-            if wanted[met.connection as usize] && met.time < start {
-                let known = found.entry(met.connection).or_insert(met);
-                if (known.time, known.at) < (met.time, met.at) {
-                    *known = met;
+            if met.time < start {
+                for of in before.of(&met) {
+                    let known = found.entry(of).or_insert(met);
+                    if (known.time, known.at) < (met.time, met.at) {
+                        *known = met;
+                    }
                 }
             }
         });
-        for (connection, met) in found {
+        for (of, met) in found {
             let place = (met.time, number, met.at);
-            if last.get(&connection).is_none_or(|(known, _)| *known < place) {
-                last.insert(connection, (place, loaded.record(reader, &met, is_whole)));
+            if last.get(&of).is_none_or(|(known, _)| *known < place) {
+                last.insert(of, (place, loaded.record(reader, &met, is_whole)));
             }
         }
     }
-    let mut last: Vec<_> = last.into_values().collect();
-    last.sort_by_key(|(place, _)| Reverse(*place));
-    last.into_iter().map(|(_, record)| record).collect()
+    // The last record of a topic may be that of a publisher too.
+    let last: BTreeMap<_, _> = last.into_values().collect();
+    last.into_values().rev().collect()
 }

@@ -15,6 +15,10 @@ use crate::reader::BagReader;
 use crate::scan::Scanner;
 use crate::version::Version;
 
+/// Maximum size in bytes of an index that is fetched for a summary. A bag of 100 GB has an index of
+/// about this size. A larger one is fetched only with the rest of the bag, which the caller asks for.
+const MAX_INDEX: u64 = 64 << 20;
+
 /// Fetches the index of the bag, from where the bag header says that it starts.
 pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let (size, head) = (file.size(), file.read(0..END)?);
@@ -29,7 +33,7 @@ pub(crate) fn outline(file: &dyn Ranges) -> Result<()> {
     let Ok(Probe::Good(found)) = probe(Window::whole(&head), scanner.line.len) else { return Ok(()) };
     let Header::BagHeader(header) = found.header else { return Ok(()) };
     let index_pos = header.index_pos.get();
-    if index_pos < found.end() || index_pos >= size {
+    if index_pos < found.end() || index_pos >= size || size - index_pos > MAX_INDEX {
         return Ok(());
     }
     file.fetch(std::slice::from_ref(&(index_pos..size)))
@@ -89,6 +93,16 @@ impl BagReader {
             for (topic, _) in topics.filter(|(_, topic)| select.keeps_last_before(topic)) {
                 chunks.extend(last_before(&state.chunks, topic, start));
             }
+        }
+        if let Some(start) = select.start.filter(|_| select.latched) {
+            // Chunk infos do not tell publishers of one topic apart.
+            let mut latching = vec![false; self.topics().len()];
+            for origin in state.origins.iter().filter(|origin| origin.publisher.latching) {
+                let topic = &self.topics()[origin.connection as usize];
+                latching[origin.connection as usize] |= select.keeps_topic(topic);
+            }
+            let is_before = |chunk: &&Chunk| chunk.span.is_some_and(|(first, _)| first < start);
+            chunks.extend(state.chunks.iter().filter(is_before).filter(|chunk| chunk.has_any(&latching)));
         }
         let unread = chunks.into_iter().filter(|chunk| chunk.is_unread);
         Some(unread.map(|chunk| chunk.extent.at..chunk.extent.end).collect())

@@ -16,7 +16,7 @@ use super::inner::{Hints, Inner, Item};
 use super::probe::{Probe, probe};
 use super::scan::{Length, Step, TopScan};
 use super::state::Chunk;
-use super::unpack::{Compression, limit};
+use super::unpack::{Cap, Compression};
 use super::wire::Header;
 use crate::reader::BagReader;
 use crate::tables::usize_of;
@@ -109,10 +109,14 @@ impl Chunk {
         self.ending == Ending::Encrypted || matches!(self.extent.compression, None | Some(Compression::None))
     }
 
-    pub(super) fn job(&self, cap: u64) -> Option<Job> {
+    pub(super) fn job(&self, cap: Cap) -> Option<Job> {
         let compression = self.extent.compression.filter(|_| !self.is_plain())?;
         let data = usize_of(self.extent.data_at)..usize_of(self.extent.end);
-        Some(Job { data, compression, limit: limit(self.extent.size, cap) })
+        Some(Job {
+            data,
+            compression,
+            limit: cap.limit(self.extent.size, self.extent.end - self.extent.data_at),
+        })
     }
 
     /// Returns how its records are read from its bytes.
@@ -145,7 +149,7 @@ pub(crate) struct Loader {
 
 impl Loader {
     /// `chunks` are those of the bag, `plan` the numbers of those to load.
-    pub(crate) fn new(file: rovelog_core::Bytes, chunks: &[Chunk], plan: Vec<usize>, cap: u64) -> Self {
+    pub(crate) fn new(file: rovelog_core::Bytes, chunks: &[Chunk], plan: Vec<usize>, cap: Cap) -> Self {
         let jobs = plan.iter().filter_map(|number| chunks[*number].job(cap)).collect();
         Self { plan, next: 0, jobs: 0, ahead: Ahead::new(file, jobs) }
     }
@@ -192,6 +196,8 @@ pub(crate) struct Way {
     touched: Vec<u32>,
     /// The records of unknown kinds of the chunk that was visited last.
     pub(super) others: Vec<Range<usize>>,
+    /// Whether a chunk that was visited contradicts the index.
+    pub(super) contradicts: bool,
 }
 
 impl Way {
@@ -210,7 +216,7 @@ impl Way {
             }
             local.get(&conn).copied().or_else(|| state.origin_at(loaded.number, conn))
         };
-        let Self { template, seqs, touched, others } = self;
+        let Self { template, seqs, touched, others, contradicts } = self;
         others.clear();
         seqs.resize(reader.topics().len(), 0);
         for (connection, before, _) in &chunk.counts {
@@ -276,7 +282,8 @@ impl Way {
                 .all(|(connection, before, count)| seqs[*connection as usize] == before + count);
             let is_span = chunk.span.is_none_or(|known| known == span);
             if !(agrees && counted && is_span && taken == chunk.messages) {
-                reader.suspect();
+                reader.comparison.contradict();
+                *contradicts = true;
             }
         }
         for connection in touched.drain(..) {
@@ -288,7 +295,7 @@ impl Way {
 impl BagReader {
     /// Returns what loads chunks, in this order.
     pub(crate) fn loader(&self, plan: Vec<usize>) -> Loader {
-        let cap = self.options.read.limits.unpacked;
+        let cap = Cap::of(&self.options.read.limits);
         Loader::new(self.bytes.clone(), &self.scanner.chunked().chunks, plan, cap)
     }
 
@@ -358,7 +365,7 @@ impl BagReader {
     /// a chunk are shared by what its content takes.
     pub(crate) fn chunk_usage(&self, tally: &mut UsageTally) {
         let window = Window::whole(&self.bytes);
-        let mut scan = TopScan::new(self.scanner.line.len, self.options.read.limits.unpacked);
+        let mut scan = TopScan::new(self.scanner.line.len, Cap::of(&self.options.read.limits));
         // The window is the whole file, so there is never more to ask for.
         loop {
             match scan.step(window).expect("the window reaches the end of the file") {

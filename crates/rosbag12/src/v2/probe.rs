@@ -4,9 +4,10 @@ use rovelog_core::scan::{NeedMore, Window};
 use rovelog_core::wire::U32Le;
 
 use super::wire::{Chunk, Header, IndexEntry};
+use crate::headers::Fields;
 use crate::validate::{LEN, MAX_HEADER, MORE_THAN_OP, SEEN, is_beginning, may_start};
 use crate::version::{self, Version};
-use crate::wire::{Fields, list_len};
+use crate::wire::list_len;
 
 /// Bytes of a header that is found by searching: no recorder comes near.
 const SEARCHED: u32 = 64 << 10;
@@ -90,6 +91,23 @@ pub(super) fn is_line(window: Window<'_>, at: u64) -> Result<bool, NeedMore> {
     }
     let head = window.upto(at, version::LINE_MAX as u64)?;
     Ok(version::parse(head).is_ok_and(|line| line.version == Version::V2_0))
+}
+
+/// Returns the offset of the first record in `head`, the start of a file without a version line: a bag
+/// header or a chunk, or what follows a version line that is not at the start.
+pub(crate) fn first_record(head: &[u8]) -> Option<u64> {
+    let window = Window::whole(head);
+    (0..head.len() as u64).find_map(|at| {
+        if is_line(window, at) == Ok(true) {
+            let line = version::parse(&head[usize::try_from(at).ok()?..]).ok()?;
+            return Some(at + line.len);
+        }
+        if !matches!(may_start(window, at, SEARCHED), Ok(true)) {
+            return None;
+        }
+        let Ok(Probe::Good(found)) = probe(window, at) else { return None };
+        matches!(found.header, Header::BagHeader(_) | Header::Chunk(_)).then_some(at)
+    })
 }
 
 /// Returns whether what is at `at` may follow a record of the file that is no message: such a

@@ -6,9 +6,10 @@ use rovelog_core::scan::{NeedMore, Scan, Window};
 
 use super::buffer::{Buffer, Ending};
 use super::probe::{Found, Probe, follows, follows_top, is_line, probe, starts};
-use super::unpack::{Compression, limit, unpack};
+use super::unpack::{Cap, Compression, unpack};
 use super::wire::{ConnectionCount, ConnectionHeader, Header, IndexEntry};
 use crate::diagnostics as rules;
+use crate::error::BagError;
 use crate::sections::MAX_SECTIONS;
 use crate::validate::Search;
 use crate::version;
@@ -44,9 +45,33 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
+    /// Returns an error if the chunk is compressed and the feature `compressed` is off. Otherwise the
+    /// reader would call an intact bag damaged.
+    pub(crate) fn check_built_in(&self) -> Result<(), BagError> {
+        let is_built_in = |compression| compression == Compression::None || cfg!(feature = "compressed");
+        match self.compression {
+            Some(compression) if !is_built_in(compression) => {
+                Err(BagError::CompressionNotBuiltIn { at: self.at, name: compression.name() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the bytes of its records, as far as the header says.
     pub(super) fn claimed(&self) -> u32 {
         self.size.max(self.data_len)
+    }
+
+    /// Returns where the bytes start that are lost if its data end in this way: behind what was used, or
+    /// at its start if no message could be read. Damage inside intact compressed data has no bytes.
+    pub(super) fn kept_to(&self, ending: Ending, used: usize, messages: u64) -> u64 {
+        match ending {
+            Ending::Whole => self.end,
+            Ending::Cut | Ending::Broken | Ending::Limit if messages > 0 => {
+                (self.data_at + used as u64).min(self.end)
+            }
+            _ => self.data_at,
+        }
     }
 }
 
@@ -80,8 +105,7 @@ pub(crate) struct TopScan {
     line: u64,
     /// Version lines so far.
     sections: usize,
-    /// Bytes that a chunk may unpack to.
-    cap: u64,
+    cap: Cap,
 }
 
 impl Scan for TopScan {
@@ -107,12 +131,13 @@ impl Scan for TopScan {
 
 impl TopScan {
     /// Returns a scan from the version line on, which has so many bytes.
-    pub(crate) fn new(line: u64, cap: u64) -> Self {
+    pub(crate) fn new(line: u64, cap: Cap) -> Self {
         Self { at: 0, line, sections: 0, cap }
     }
 
     fn look(&self, window: Window<'_>, at: u64) -> Result<Step, NeedMore> {
-        if at == 0 {
+        // Without a version line, records start at once.
+        if at == 0 && self.line > 0 {
             return Ok(Step::Line { at, end: self.line });
         }
         if !window.has(at)? {
@@ -192,7 +217,8 @@ impl TopScan {
         size: u32,
     ) -> Result<Option<u64>, NeedMore> {
         let data = window.upto(from, search_end(window)?.saturating_sub(from))?;
-        let (ending, used) = unpack(compression, data, limit(size, self.cap), &mut Buffer::default());
+        let limit = self.cap.limit(size, data.len() as u64);
+        let (ending, used) = unpack(compression, data, limit, &mut Buffer::default());
         let end = from + used as u64;
         // A stream that the end of the file cuts says nothing about where the chunk ends.
         let says = used > 0 && !matches!(ending, Ending::Cut | Ending::Limit);

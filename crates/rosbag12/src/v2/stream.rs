@@ -9,9 +9,11 @@ use super::buffer::{Buffer, Ending};
 use super::heads::Template;
 use super::inner::{Hints, Item};
 use super::learn::Learned;
+use super::open::is_zeros;
 use super::scan::{Step, TopScan};
 use super::state::State;
-use super::unpack::{Compression, limit, unpack_chunk};
+use super::unpack::{Cap, Compression, unpack_chunk};
+use crate::diagnostics as rules;
 use crate::error::BagError;
 use crate::scan::Scanner;
 
@@ -36,8 +38,10 @@ pub(crate) struct Streamed {
     buffer: Buffer,
     open: Option<Open>,
     template: Option<Template>,
-    cap: u64,
+    cap: Cap,
     has_ended: bool,
+    /// Zero bytes that may be those in front of the index.
+    zeros: Vec<Range<u64>>,
 }
 
 /// Where the payload of a message is.
@@ -51,11 +55,19 @@ pub(crate) enum At {
 pub(crate) type Arrived = (Learned, u64, At);
 
 impl Streamed {
-    pub(crate) fn new(scanner: &mut Scanner, cap: u64) -> Self {
+    pub(crate) fn new(scanner: &mut Scanner, cap: Cap) -> Self {
         scanner.v2 = Some(Box::new(State::default()));
         scanner.chunked_mut().begin_section();
         let scan = TopScan::new(scanner.line.len, cap);
-        Self { scan, buffer: Buffer::default(), open: None, template: None, cap, has_ended: false }
+        Self {
+            scan,
+            buffer: Buffer::default(),
+            open: None,
+            template: None,
+            cap,
+            has_ended: false,
+            zeros: Vec::new(),
+        }
     }
 
     /// Returns the bytes of the chunk that was unpacked last.
@@ -89,13 +101,24 @@ impl Streamed {
             match step {
                 Step::Line { at, end } => scanner.take_line(at, end),
                 Step::Record { at, end } => scanner.take_record(source.window(), at, end),
+                Step::Lost { at, end, rule } if rule == &rules::LOST && is_zeros(source.bytes(at, end)) => {
+                    self.zeros.push(at..end);
+                }
                 Step::Lost { at, end, rule } => scanner.lose_record(at, end, rule),
                 Step::Chunk(extent) => {
+                    extent.check_built_in()?;
                     scanner.take_chunk(source.window(), extent);
                     self.open = Some(self.unpack(scanner, source));
                 }
                 Step::End => {
                     self.has_ended = true;
+                    for Range { start, end } in std::mem::take(&mut self.zeros) {
+                        if scanner.is_before_index(start, end) {
+                            scanner.note_zeros(start, end);
+                        } else {
+                            scanner.lose_record(start, end, &rules::LOST);
+                        }
+                    }
                     scanner.settle_chunks(source.window().end());
                 }
             }
@@ -120,9 +143,9 @@ impl Streamed {
                 if extent.length == super::scan::Length::Cut { Ending::Cut } else { Ending::Whole }
             }
             Some(compression) => {
+                let limit = self.cap.limit(extent.size, data.len() as u64);
                 let ending;
-                (ending, open.used) =
-                    unpack_chunk(compression, data, limit(extent.size, self.cap), &mut self.buffer);
+                (ending, open.used) = unpack_chunk(compression, data, limit, &mut self.buffer);
                 open.len = self.buffer.len;
                 ending
             }

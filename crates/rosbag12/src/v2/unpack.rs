@@ -1,6 +1,8 @@
 //! What the data of a chunk hold: as they are, or unpacked, and how that ended. Nothing is reserved
 //! by what a header claims.
 
+use rovelog_core::Limits;
+
 use super::buffer::{Buffer, Ending};
 
 /// How the data of chunks are stored.
@@ -34,12 +36,30 @@ impl Compression {
     }
 }
 
-/// The smallest limit of what a chunk may unpack to.
+/// Number of bytes that any chunk may be decompressed to.
 const LIMIT: u64 = 64 << 20;
 
-/// Returns how many bytes a chunk that claims `size` may unpack to.
-pub(crate) fn limit(size: u32, cap: u64) -> usize {
-    usize::try_from((4 * u64::from(size)).max(LIMIT).min(cap)).unwrap_or(usize::MAX)
+/// Limits of what a chunk may be decompressed to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cap {
+    /// Maximum number of bytes.
+    bytes: u64,
+    /// Number of bytes for each compressed byte, above [`LIMIT`]; 0 for no such limit.
+    expansion: u64,
+}
+
+impl Cap {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self { bytes: limits.unpacked, expansion: limits.expansion }
+    }
+
+    /// Returns the limit for a chunk of `stored` bytes whose header claims `size`. The claim alone
+    /// allows nothing: bzip2 makes 800 MB of 600 bytes.
+    pub(super) fn limit(self, size: u32, stored: u64) -> usize {
+        let real = if self.expansion == 0 { u64::MAX } else { stored.saturating_mul(self.expansion) };
+        let limit = (4 * u64::from(size)).min(real).max(LIMIT).min(self.bytes);
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    }
 }
 
 /// Unpacks the streams at the start of `data` into `buffer`, up to `limit` bytes: how they end, and
@@ -208,6 +228,27 @@ mod bz2 {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod limit_tests {
+    use rovelog_core::Limits;
+
+    use super::{Cap, LIMIT};
+
+    #[test]
+    fn a_claim_allows_no_more_than_the_stored_bytes_can_hold() {
+        let limit = |limits: Limits, size: u32, stored: u64| Cap::of(&limits).limit(size, stored) as u64;
+        let huge = 800_000_000;
+        assert_eq!(limit(Limits::default(), huge, 600), LIMIT);
+        assert_eq!(limit(Limits::default(), 1000, 600), LIMIT);
+        assert_eq!(limit(Limits::default(), huge, 10 << 20), 640 << 20);
+        assert_eq!(limit(Limits::default(), 200 << 20, 150 << 20), 800 << 20);
+        assert_eq!(limit(Limits::default(), u32::MAX, 4 << 30), 1 << 30);
+        // A user who trusts the bag sets the limit of all.
+        assert_eq!(limit(Limits::default().with_unpacked(2 << 30), huge, 600), 2 << 30);
+        assert_eq!(limit(Limits::default().with_unpacked(1 << 20), huge, 600), 1 << 20);
     }
 }
 

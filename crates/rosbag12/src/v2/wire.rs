@@ -5,9 +5,11 @@ use rovelog_core::wire::{U32Le, U64Le, whole};
 
 use std::io::Cursor;
 
-use binrw::BinWrite;
+use binrw::{BinRead, BinWrite};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::wire::{Field, Fields, Name, Value, fields_of, head_of, headers, padded};
+use crate::headers::{Fields, Name, fields, headers};
+use crate::wire::{Field, fields_of, head_of, padded};
 
 /// "Format": the version line.
 pub const VERSION_LINE: &[u8; 13] = b"#ROSBAG V2.0\n";
@@ -113,35 +115,29 @@ impl Header<'_> {
     }
 }
 
-/// The data of a connection record: fields like those of a header, without its length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ConnectionHeader<'a> {
-    /// The topic as the publisher named it.
-    pub topic: Option<&'a [u8]>,
-    /// Message type.
-    pub ty: Option<&'a [u8]>,
-    /// md5 sum of the message type.
-    pub md5sum: Option<&'a [u8]>,
-    /// Full text of the message definition.
-    pub message_definition: Option<&'a [u8]>,
-    /// Name of the node sending data.
-    pub callerid: Option<&'a [u8]>,
-    /// `1` of a latching publisher.
-    pub latching: Option<&'a [u8]>,
+fields! {
+    /// The data of a connection record: fields like those of a header, without its length.
+    #[derive(Default)]
+    ConnectionHeader {
+        /// The topic as the publisher named it.
+        topic: Option<&'a [u8]> = Topic,
+        /// Message type.
+        ty: Option<&'a [u8]> = Type,
+        /// md5 sum of the message type.
+        md5sum: Option<&'a [u8]> = Md5Sum,
+        /// Full text of the message definition.
+        message_definition: Option<&'a [u8]> = MessageDefinition,
+        /// Name of the node sending data.
+        callerid: Option<&'a [u8]> = CallerId,
+        /// `1` of a latching publisher.
+        latching: Option<&'a [u8]> = Latching,
+    }
 }
 
 impl<'a> ConnectionHeader<'a> {
     /// Reads the data of a connection record; `None` if they are no fields.
     pub fn read(data: &'a [u8]) -> Option<Self> {
-        let fields = Fields::read(data)?;
-        Some(Self {
-            topic: fields.get(Name::Topic)?,
-            ty: fields.get(Name::Type)?,
-            md5sum: fields.get(Name::Md5Sum)?,
-            message_definition: fields.get(Name::MessageDefinition)?,
-            callerid: fields.get(Name::CallerId)?,
-            latching: fields.get(Name::Latching)?,
-        })
+        Self::from_fields(&Fields::read(data)?)
     }
 
     /// Returns the header of a connection of which no more is known than its topic: `*` is any md5 sum,
@@ -166,17 +162,8 @@ impl<'a> ConnectionHeader<'a> {
     /// # Panics
     /// As [`head_of`].
     pub fn to_data(&self) -> Vec<u8> {
-        let fields = [
-            (Name::CallerId, self.callerid),
-            (Name::Latching, self.latching),
-            (Name::Md5Sum, self.md5sum),
-            (Name::MessageDefinition, self.message_definition),
-            (Name::Topic, self.topic),
-            (Name::Type, self.ty),
-        ];
-        let field =
-            |(name, value): (Name, Option<&'a [u8]>)| Some(Field { name: name.text(), value: value? });
-        let fields: Vec<_> = fields.into_iter().filter_map(field).collect();
+        let mut fields: Vec<_> = self.stored_fields().collect();
+        fields.sort_by_key(|field| field.name);
         let mut head = head_of(&fields, 0);
         // Its length and that of the data are those of the record.
         head.truncate(head.len() - size_of::<U32Le>());
@@ -184,31 +171,47 @@ impl<'a> ConnectionHeader<'a> {
     }
 }
 
-rovelog_core::fixed! {
-    /// A time of the specification's type "time": seconds and nanoseconds of the Unix clock.
-    pub struct Stamp[8] {
-        /// Seconds.
-        pub sec: U32Le,
-        /// Nanoseconds.
-        pub nsec: U32Le,
-    }
-
-    /// "Occurrences of timestamps, chunk record offsets and message offsets".
-    pub struct IndexEntry[12] {
-        /// Time at which the message was received.
-        pub time: Stamp,
-        /// Offset of the message record in the uncompressed chunk.
-        pub offset: U32Le,
-    }
-
-    /// "Occurrences of conn and count" in a chunk info record.
-    pub struct ConnectionCount[8] {
-        /// Connection ID.
-        pub conn: U32Le,
-        /// Number of messages that arrived on this connection in the chunk.
-        pub count: U32Le,
-    }
+/// A time of the specification's type "time": seconds and nanoseconds of the Unix clock.
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct Stamp {
+    /// Seconds.
+    pub sec: U32Le,
+    /// Nanoseconds.
+    pub nsec: U32Le,
 }
+
+const _: () = assert!(size_of::<Stamp>() == 8);
+
+/// "Occurrences of timestamps, chunk record offsets and message offsets".
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct IndexEntry {
+    /// Time at which the message was received.
+    pub time: Stamp,
+    /// Offset of the message record in the uncompressed chunk.
+    pub offset: U32Le,
+}
+
+const _: () = assert!(size_of::<IndexEntry>() == 12);
+
+/// "Occurrences of conn and count" in a chunk info record.
+#[derive(BinRead, BinWrite, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[brw(little)]
+#[repr(C)]
+pub struct ConnectionCount {
+    /// Connection ID.
+    pub conn: U32Le,
+    /// Number of messages that arrived on this connection in the chunk.
+    pub count: U32Le,
+}
+
+const _: () = assert!(size_of::<ConnectionCount>() == 8);
 
 impl Stamp {
     /// Makes a time of seconds and nanoseconds.

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use rosbag12::{BagOptions, BagReader, BagStream};
+use rovelog_core::text::escape_bytes;
 use rovelog_core::{Bytes, Diagnostics, LogInfo, LogReader, LogStream, Record, Topic, Value};
 use rovelog_testing::{Log, Logs, Overview, detail, hex, json_of, nanos, record_with, sha256, sort_notes};
 use serde_json::{Value as Json, json};
@@ -100,6 +101,12 @@ pub fn same(got: &Value, want: &Json) -> bool {
             Some(digits) => hex(bytes) == digits.as_str().unwrap(),
             None => bytes.len() as u64 == want["len"].as_u64().unwrap() && sha256(bytes) == want["sha256"],
         },
+        // A text that is not UTF-8 is stored as hexadecimal digits there.
+        (Value::Text(text), Json::Object(want)) => {
+            let digits = want["hex"].as_str().unwrap();
+            let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+            *text == escape_bytes(&(0..digits.len()).step_by(2).map(byte).collect::<Vec<_>>())
+        }
         (Value::Text(text), want) => text == want,
         (Value::Bool(v), want) => v == want,
         (Value::Int(v, _), want) => want.as_i64() == Some(*v),

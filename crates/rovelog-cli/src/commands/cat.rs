@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::{Input, LogArgs};
 use crate::records::{Derived, Records};
 use crate::select::{FieldArgs, LastBeforeArgs, TopicArgs};
-use crate::when::{WindowArgs, span};
+use crate::when::{WindowArgs, note_outside, span};
 
 const MORE: &str = "\
 CSV output needs exactly one topic. Stdin is printed in file order. The exit code is 3 if bytes of the log or values were lost; after a failure, a document of JSON has its cause as error.
@@ -51,12 +51,13 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     }
     let log = input.open_part(context, &|log| Ok(selection(args, log, context)?.1))?;
     let written = file(args, &log, input, format, context).map_err(|failure| failure.at(&input.path))?;
-    Ok(written.max(context.notices.loss(&log.info().lost, &input.path)))
+    Ok(written.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
 /// Prints a file in time order.
 fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Context) -> Outcome {
     let (topics, select, derived) = selection(args, log, context)?;
+    note_outside(log.as_log(), &select, context);
     let times = context.times(log.info())?;
     let derived = Derived::new(&**log, &topics, &derived, &select)?;
     let out = Records::new(context, format, &args.fields, &times, &input.path)?;
@@ -69,7 +70,7 @@ fn file(args: &Args, log: &AnyLog, input: &Input, format: Format, context: &Cont
         out.expect(topic);
     }
     context.progress.start(Some(log.info().size));
-    let written = out.write_all(log.records(&select));
+    let written = out.write_all(log.intact_records(&select));
     out.finish(written)
 }
 
@@ -87,7 +88,7 @@ fn selection<'a>(
     let window = args.window.resolve(&context.times(log.info())?, span(&**log))?;
     let select =
         Select::topics(topics.iter().map(|topic| topic.name.clone())).between(window.start, window.end);
-    let select = args.last_before.add_to(select, &topics);
+    let select = args.last_before.add_to(select, &topics)?;
     Ok((topics, select, derived))
 }
 
@@ -162,6 +163,7 @@ fn stream(args: &Args, input: &Input, format: Format, context: &Context) -> Outc
     args.topics.demand(stream.topics())?;
     args.fields
         .demand(&stream.topics().iter().filter(|topic| args.topics.keeps(topic)).collect::<Vec<_>>())?;
+    context.notices.escaped(&stream.take_escaped_texts(), &input.path);
     let lost = stream.diagnostics().ledger().clone();
     Ok(written.max(context.notices.loss(&lost, &input.path)))
 }

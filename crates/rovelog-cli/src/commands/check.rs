@@ -18,7 +18,7 @@ use crate::when::WindowArgs;
 
 const MORE: &str = "\
 The first line for each log is the health of its times: a gap is longer than three periods of a \
-topic with a steady rate. The last line is the name of the log and the verdict, valid or damaged. \
+topic with a steady rate. Records are missing where a dropout, lost bytes or most other topics confirm a gap. The last line is the name of the log and the verdict, valid or damaged. \
 The exit code is 0 if all logs are valid, and 1 if data of a log is lost or left out. -v explains each kind of problem; \
 -q prints nothing for valid logs. CSV has a row for each problem; stats --timing -f csv has the health.
 

@@ -116,6 +116,8 @@ fn demand_no_reading(global: &Global) -> Result<(), Failure> {
         ("--types", global.types.is_some()),
         ("--msgs", global.msgs.is_some()),
         ("--utc-start", global.utc_start.is_some()),
+        ("--time-base", global.time.time_base.is_some()),
+        ("--text-encoding", global.text_encoding.is_some()),
         ("--max-unpacked", global.max_unpacked.is_some()),
     ];
     given.iter().find(|(_, is_given)| *is_given).map_or(Ok(()), |(name, _)| {
@@ -151,6 +153,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         lake::Progress::Again { why, logs } => {
             context.note(&format!("a worker ended ({why}): {} tried again", count(logs as u64, "log")));
         }
+        lake::Progress::Gone(uri) => context.notices.note(&format!(
+            "a file of the lake is missing or damaged, and {} is gone or has changed: it cannot be repaired",
+            escape(uri)
+        )),
         lake::Progress::Log(row) => {
             tell(row, context);
             if format == Format::Ndjson && printed.is_ok() {
@@ -223,6 +229,9 @@ fn tell(row: &LogRow, context: &Context) {
 fn summarize(done: &Ingested, context: &Context) {
     if done.removed > 0 {
         context.note(&format!("removed {} of a run that was killed", count(done.removed as u64, "file")));
+    }
+    for split in &done.splits {
+        context.note(&escape(&split.to_string()));
     }
     let mut said = Vec::new();
     for (number, what) in [

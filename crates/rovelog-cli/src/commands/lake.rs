@@ -43,6 +43,9 @@ struct CheckArgs {
     /// Folder of the lake
     #[arg(value_name = "LAKE")]
     lake: PathBuf,
+    /// Compare the content of each file with its hash too; reads all files
+    #[arg(long)]
+    content: bool,
 }
 
 const CLEAN: &str = "\
@@ -97,7 +100,7 @@ fn existing(path: &PathBuf) -> Result<Lake, Failure> {
 
 fn check(args: &CheckArgs, context: &Context) -> Outcome {
     let format = context.format(&[Format::Text, Format::Json])?;
-    let checked = lake::check(&existing(&args.lake)?)?;
+    let checked = lake::check(&existing(&args.lake)?, args.content)?;
     let mut out = context.out();
     if format == Format::Json {
         out.document(&Document {

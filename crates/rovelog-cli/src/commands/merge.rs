@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         wrote(written.as_deref()),
     ));
     let losses =
-        inputs.iter().zip(&logs).map(|(input, log)| context.notices.loss(&log.info().lost, &input.path));
+        inputs.iter().zip(&logs).map(|(input, log)| context.notices.end_of_log(log.as_log(), &input.path));
     let kept = if report.left_out.is_empty() { Status::Done } else { Status::Lost };
     Ok(losses.fold(kept, Status::max))
 }

@@ -123,11 +123,11 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
                 [time, t_ns.unwrap_or_default(), level.to_owned(), source, text.text.clone()]
             });
             out.csv(head, rows)?;
-            return Ok(context.notices.loss(&log.info().lost, &input.path));
+            return Ok(context.notices.end_of_log(log.as_log(), &input.path));
         }
     }
     out.flush()?;
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
 fn machine<'a>(text: &'a Text, times: &Times) -> Line<'a> {

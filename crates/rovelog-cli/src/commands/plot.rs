@@ -214,7 +214,7 @@ fn one(
     let drawn =
         Select::topics(signals.iter().flat_map(Signal::topics)).between(Some(start), end.checked_add(1));
     let losses = Loss::of_columns(&*log, &drawn);
-    let lost = || context.notices.losses(&losses).max(context.notices.loss(&log.info().lost, &input.path));
+    let lost = || context.notices.losses(&losses).max(context.notices.end_of_log(log.as_log(), &input.path));
     for (title, signals) in wanted {
         let of_units = Panel::by_unit(&title, series.by_ref().take(signals.len()).flatten().collect());
         panels.extend(
@@ -236,7 +236,7 @@ fn one(
         _ => format!("seconds since {clock} + {from} s"),
     };
     let mut plot = Plot::new(name, panels, span, label);
-    plot.utc = times.offset.filter(|_| times.shows_utc()).and_then(|offset| start.checked_add(offset));
+    plot.utc = times.axis_start(start);
     plot.bands = report::bands(&log, (start, end));
     if kind == Kind::Text && path.is_none() {
         let mut out = context.out();

@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     if report.lost_bytes() == 0 && !report.lost.is_empty() {
         // Missing data without bytes in the log are not in the count above.
-        context.notices.loss(&log.info().lost, &input.path);
+        context.notices.end_of_log(log.as_log(), &input.path);
     }
     Ok(if complete { Status::Done } else { Status::Lost })
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rovelog::core::layout::EscapedTexts;
 use rovelog::{Ledger, Select};
 use rovelog_export::Loss;
 use rovelog_export::report::{self, ReportOptions};
@@ -59,23 +60,30 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         write(args, input, path, context)
     };
-    outputs.each_read(args.logs.paths(), context, context.jobs(), write, |input, _, (path, lost, losses)| {
-        if let Some(path) = path {
+    outputs.each_read(args.logs.paths(), context, context.jobs(), write, |input, _, written| {
+        if let Some(path) = written.path {
             context.note(&format!("wrote {}", path.display()));
         }
-        let left_out = context.notices.losses(&losses);
-        Ok(left_out.max(context.notices.loss(&lost, &input.path)))
+        let left_out = context.notices.losses(&written.losses);
+        context.notices.escaped(&written.escaped, &input.path);
+        Ok(left_out.max(context.notices.loss(&written.lost, &input.path)))
     })
 }
 
-/// Writes the report of one log. Returns its path if it is a file, and what the log and the report
-/// have lost.
-fn write(
-    args: &Args,
-    input: &Input,
-    path: Option<&Path>,
-    context: &Context,
-) -> Result<(Option<PathBuf>, Ledger, Vec<Loss>), Failure> {
+/// A report that was written.
+struct Written {
+    /// Its path, if it is a file.
+    path: Option<PathBuf>,
+    /// What the log has lost.
+    lost: Ledger,
+    /// Fields whose texts are not UTF-8.
+    escaped: Vec<EscapedTexts>,
+    /// What the report has lost.
+    losses: Vec<Loss>,
+}
+
+/// Writes the report of one log.
+fn write(args: &Args, input: &Input, path: Option<&Path>, context: &Context) -> Result<Written, Failure> {
     let (log, provenance) = input.open_with_provenance(context, &Need::All, true)?;
     let mut options = ReportOptions::default();
     options.redact = args.redact;
@@ -86,5 +94,6 @@ fn write(
         .map_err(|error| Failure::from(error).at(&input.path))?;
     // Known once the report has read the columns.
     let losses = Loss::of_columns(&*log, &Select::all());
-    Ok((out.finish()?, log.info().lost.clone(), losses))
+    let (path, escaped) = (out.finish()?, log.take_escaped_texts());
+    Ok(Written { path, lost: log.losses().clone(), escaped, losses })
 }

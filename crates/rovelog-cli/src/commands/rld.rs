@@ -136,7 +136,7 @@ fn to_csv(args: &CsvArgs, context: &Context) -> Outcome {
         context.notices.warn("data that rld import cannot restore", why);
     }
     let lost = if written.lost.is_empty() { Status::Done } else { Status::Lost };
-    Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
+    Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
 fn import(args: &ImportArgs, context: &Context) -> Outcome {

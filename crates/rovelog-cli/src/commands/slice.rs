@@ -11,12 +11,13 @@ use crate::input::LogArg;
 use crate::machine::DetailsDoc;
 use crate::select::{LastBeforeArgs, TopicArgs};
 use crate::text::{count, wrote};
-use crate::when::{Window, WindowArgs, span};
+use crate::when::{Window, WindowArgs, note_outside, span};
 
 const MORE: &str = "\
 Records keep their bytes and their file order. The new log contains all definitions and info \
 messages, and the console messages, dropouts and parameter changes of the time window. Parameters \
-that are active at the start of the window become the initial parameters of the new log.
+that are active at the start of the window become the initial parameters of the new log. Of ROS \
+bags, the last message before the start is kept of each publisher that latches.
 
 Examples:
   rovelog slice flight.ulg -o landing.ulg -S -30s
@@ -98,7 +99,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         count(report.bytes, "byte"),
         wrote(written.as_deref()),
     ));
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    note_outside(log.as_log(), &select, context);
+    report.details.iter().filter_map(|detail| detail.text.as_ref()).for_each(|text| context.note(text));
+    Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
 /// Returns the window and the selected records.
@@ -109,5 +112,5 @@ fn selection(args: &Args, log: &AnyLog, context: &Context) -> Result<(Window, Se
     if topics.len() < log.topics().len() {
         select.topics = Some(topics.iter().map(|topic| topic.name.clone()).collect());
     }
-    Ok((window, args.last_before.add_to(select, &topics)))
+    Ok((window, args.last_before.add_to(select, &topics)?.with_latched()))
 }

@@ -81,6 +81,7 @@ fn arguments(global: &Global) -> Vec<String> {
         ("--types", global.types.as_ref().map(path)),
         ("--msgs", global.msgs.as_ref().map(path)),
         ("--utc-start", global.utc_start.and_then(utc)),
+        ("--text-encoding", global.text_encoding.map(|encoding| encoding.name().to_owned())),
         ("--max-unpacked", global.max_unpacked.map(|bytes| bytes.to_string())),
     ];
     let given = given.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));

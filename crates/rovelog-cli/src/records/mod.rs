@@ -2,7 +2,7 @@
 
 mod derived;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome, Status};
 use crate::output::Out;
 use crate::select::FieldArgs;
-use crate::text::{escape, width};
+use crate::text::{count, escape, width};
 use crate::times::Times;
 pub(crate) use derived::Derived;
 
@@ -49,6 +49,8 @@ pub(crate) struct Records<'a> {
     render: Render<'a>,
     /// True after the first record.
     started: bool,
+    /// Number of CSV rows without bytes that their records have, by topic.
+    raw: BTreeMap<String, u64>,
     status: Status,
 }
 
@@ -69,7 +71,16 @@ impl<'a> Records<'a> {
         let log = Several { name: context.parts.name(), key: context.parts.key() };
         let render = Render::new(format, fields, times.clone(), log, context.global.strict);
         let derived = Derived::default();
-        Ok(Self { context, file, derived, out, render, started: false, status: Status::Done })
+        Ok(Self {
+            context,
+            file,
+            derived,
+            out,
+            render,
+            started: false,
+            raw: BTreeMap::new(),
+            status: Status::Done,
+        })
     }
 
     /// Adds further fields.
@@ -165,8 +176,8 @@ impl<'a> Records<'a> {
             self.context.notices.warn("records cannot be decoded", &text);
             self.status = Status::Lost;
         }
-        for text in raw {
-            self.context.notices.warn("records with raw bytes", &text);
+        for topic in raw {
+            *self.raw.entry(topic).or_default() += 1;
             self.status = Status::Lost;
         }
         match failure {
@@ -179,6 +190,14 @@ impl<'a> Records<'a> {
     /// then why it has no more. Returns whether data was lost.
     pub(crate) fn finish(mut self, written: Result<(), Failure>) -> Outcome {
         let ended = self.end(written.as_ref().err());
+        for (topic, rows) in &self.raw {
+            let contain = if *rows == 1 { "contains" } else { "contain" };
+            let text = format!(
+                "{} of {topic} {contain} raw bytes, which CSV cannot represent",
+                count(*rows, "record")
+            );
+            self.context.notices.warn("topics with raw bytes", &text);
+        }
         written?;
         ended?;
         Ok(self.status)
@@ -204,8 +223,9 @@ const COMMA: &[u8] = b",\n";
 #[derive(Default)]
 struct Rendered {
     text: Vec<u8>,
-    /// Warnings about records that cannot be decoded, and records with bytes.
+    /// Warnings about records that cannot be decoded.
     lost: Vec<String>,
+    /// Topics of rows without the bytes that their records have.
     raw: Vec<String>,
     /// Why nothing more is written.
     failure: Option<String>,
@@ -385,7 +405,7 @@ impl<'a> Render<'a> {
             text::row(&value, schema, &plan.keep, &date, cell, &mut |cell| Ok(csv.write_field(cell)?))?;
         csv.write_record(None::<&[u8]>)?;
         if has_bytes {
-            raw.push(format!("{} contains raw bytes, which CSV cannot represent", record.topic.name));
+            raw.push(record.topic.name.clone());
         }
         Ok(Ok(()))
     }

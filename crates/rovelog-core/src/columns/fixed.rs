@@ -18,7 +18,7 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use super::copy::{self, GROUP};
 use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
 use crate::buffer::ReusableBuffer;
-use crate::layout::{Element, Layout, Len, Slot};
+use crate::layout::{Element, Layout, Len, Slot, TextDecoder};
 use crate::text::up_to_nul;
 use crate::wire::U64Le;
 use crate::{Scalar, Select};
@@ -55,11 +55,11 @@ struct Leaf {
 /// Leaves that are copied together at most.
 const TOGETHER: usize = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum LeafKind {
     Number(Scalar),
     Bool,
-    Text,
+    Text(TextDecoder),
 }
 
 impl Plan {
@@ -121,15 +121,16 @@ fn compile(
     Some(match &slot.element {
         Element::Scalar(scalar) => {
             // Truth values as their bytes, where they are asked for.
-            let is_byte = *scalar == Scalar::Bool && select.bool_bytes;
+            let is_byte = *scalar == Scalar::Bool && select.like_pyulog;
             let scalar = if is_byte { Scalar::Int8 } else { *scalar };
             let run = scalar.size() * len.unwrap_or(1);
             let kind = if scalar == Scalar::Bool { LeafKind::Bool } else { LeafKind::Number(scalar) };
             leaves.push(Leaf { kind, pieces: at, run, together: 1 });
             listed(arrow_type(scalar), Part::Leaf(leaves.len() - 1), len)?
         }
-        Element::Char => {
-            leaves.push(Leaf { kind: LeafKind::Text, pieces: at, run: len.unwrap_or(1), together: 1 });
+        Element::Char(text) => {
+            let kind = LeafKind::Text(text.clone());
+            leaves.push(Leaf { kind, pieces: at, run: len.unwrap_or(1), together: 1 });
             (DataType::Utf8, Part::Leaf(leaves.len() - 1))
         }
         Element::Struct(inner) => {
@@ -194,7 +195,7 @@ impl FixedBuilder {
                 Store::Number(ReusableBuffer::with_bytes(rows * leaf.pieces.len() * leaf.run))
             }
             LeafKind::Bool => Store::Bool(BooleanBufferBuilder::new(rows * leaf.pieces.len() * leaf.run)),
-            LeafKind::Text => Store::Text { offsets: vec![0], bytes: Vec::new() },
+            LeafKind::Text(_) => Store::Text { offsets: vec![0], bytes: Vec::new() },
         };
         let stores = plan.leaves.iter().map(store).collect();
         let times = ReusableBuffer::with_bytes(rows * size_of::<i64>());
@@ -328,10 +329,13 @@ impl Leaf {
                     self.each(data, starts, |bytes| bytes.iter().for_each(|byte| bits.append(*byte != 0)));
                 }
             }
-            Store::Text { offsets, bytes } => self.each(data, starts, |piece| {
-                push_text(piece, bytes);
-                offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
-            }),
+            Store::Text { offsets, bytes } => {
+                let LeafKind::Text(text) = &self.kind else { unreachable!("stores follow the leaves") };
+                self.each(data, starts, |piece| {
+                    bytes.extend_from_slice(text.decode(up_to_nul(piece)).as_bytes());
+                    offsets.push(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
+                });
+            }
         }
     }
 
@@ -388,11 +392,6 @@ impl Leaf {
     }
 }
 
-/// Text up to the first NUL; what is not UTF-8 is replaced.
-fn push_text(bytes: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(String::from_utf8_lossy(up_to_nul(bytes)).as_bytes());
-}
-
 /// Returns the array of a part with `len` elements.
 fn assemble(part: &Part, len: usize, leaves: &[ArrayRef]) -> Result<ArrayRef, ArrowError> {
     Ok(match part {
@@ -434,7 +433,7 @@ mod tests {
         let mut outer = Layout::builder("outer");
         add(&mut outer, "x", Element::Scalar(Scalar::UInt16), Len::One);
         add(&mut outer, "e", Element::Struct(Arc::new(inner.finish())), Len::Fixed(2));
-        add(&mut outer, "s", Element::Char, Len::Fixed(3));
+        add(&mut outer, "s", Element::Char(TextDecoder::UTF8), Len::Fixed(3));
         add(&mut outer, "none", Element::Scalar(Scalar::Float64), Len::Fixed(0));
         Arc::new(Plan::new(&outer.finish(), &Select::all(), HashMap::new()).unwrap())
     }
@@ -455,7 +454,7 @@ mod tests {
         let ok: Vec<_> = e.column(1).as_boolean().iter().flatten().collect();
         assert_eq!(ok, [false, true, true, false]);
         let texts: Vec<_> = batch.column(3).as_string::<i32>().iter().flatten().collect();
-        assert_eq!(texts, ["ab", "\u{fffd}"]);
+        assert_eq!(texts, ["ab", r"\xff"]);
         assert_eq!(batch.column(4).len(), 2);
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{TIME_COLUMN, arrow_type, column, numbers, path_of};
-use crate::layout::{Element, Encoding, Layout, Len, Number, Slot, text};
+use crate::layout::{Element, Layout, Len, Number, Slot};
 use crate::text::up_to_nul;
 use crate::wire::U32Le;
 use crate::{Scalar, Select};
@@ -129,7 +129,7 @@ fn columns(layout: &Layout, path: &str, select: &Select, fields: &mut Vec<Arc<Fi
 /// Returns the Arrow type of a field, and its empty store.
 fn store(slot: &Slot, path: &str, select: &Select) -> (DataType, Store) {
     let (data_type, one) = match &slot.element {
-        Element::Char => return (DataType::Utf8, Store::Text(Offsets::new(), Vec::new())),
+        Element::Char(_) => return (DataType::Utf8, Store::Text(Offsets::new(), Vec::new())),
         Element::Byte if slot.len != Len::One => {
             return (DataType::Binary, Store::Bytes(Offsets::new(), Vec::new()));
         }
@@ -272,17 +272,15 @@ impl Store {
             (Self::Duration(spans), _) => {
                 spans.extend(pairs::<i32>(take(record, at, 8 * n)));
             }
-            (Self::Text(offsets, bytes), Element::Char) => {
+            (Self::Text(offsets, bytes), Element::Char(text)) => {
                 let chars = up_to_nul(take(record, at, n));
-                bytes.extend_from_slice(text(chars, Encoding::Bytes).as_bytes());
+                bytes.extend_from_slice(text.decode(chars).as_bytes());
                 offsets.push(bytes.len());
             }
-            (Self::Text(offsets, bytes), _) => {
-                let encoding =
-                    if let Element::Text(encoding) = element { *encoding } else { Encoding::Bytes };
+            (Self::Text(offsets, bytes), Element::Text(text)) => {
                 for _ in 0..n {
                     let len = count(record, at);
-                    bytes.extend_from_slice(text(take(record, at, len), encoding).as_bytes());
+                    bytes.extend_from_slice(text.decode(take(record, at, len)).as_bytes());
                     offsets.push(bytes.len());
                 }
             }

@@ -89,7 +89,7 @@ fn encode_field(
     source: &str,
     out: &mut Vec<u8>,
 ) -> Result<(), Misfit> {
-    if *element == Element::Char {
+    if let Element::Char(_) = element {
         return encode_chars(len.unwrap_or(1), value, out);
     }
     let Some(len) = len else { return encode_one(element, value, source, out) };
@@ -140,7 +140,7 @@ fn encode_one(element: &Element, value: &Value, source: &str, out: &mut Vec<u8>)
             }
             _ => None,
         },
-        Element::Char => None,
+        Element::Char(_) => None,
         Element::Time => encode_pair(Scalar::UInt32, value, out),
         Element::Duration => encode_pair(Scalar::Int32, value, out),
         Element::Text(_) => text_bytes(value).and_then(|bytes| {
@@ -181,6 +181,7 @@ fn misfit(value: &Value, wanted: &str) -> Misfit {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TextDecoder;
     use super::super::samples::{named, point, type_of};
     use super::*;
 
@@ -225,7 +226,7 @@ mod tests {
         let layout = type_of(&[
             ("chunks", Element::Packed(2), Len::Counted),
             ("list", Element::Scalar(Scalar::Int16), Len::Counted),
-            ("label", Element::Char, Len::Fixed(3)),
+            ("label", Element::Char(TextDecoder::UTF8), Len::Fixed(3)),
             ("wide", Element::WideBool, Len::One),
         ]);
         let value = Value::record([
@@ -255,10 +256,13 @@ mod tests {
         assert_eq!(error(Element::Packed(2), Len::One, Value::Null), "field: null is no value for type");
         assert_eq!(error(Element::WideBool, Len::One, Value::UInt(1, 8)), "field: 1 is no value for type");
         assert_eq!(
-            error(Element::Char, Len::Fixed(2), text("abc")),
+            error(Element::Char(TextDecoder::UTF8), Len::Fixed(2), text("abc")),
             "field: char[2] is too short for 3 bytes of text"
         );
-        assert_eq!(error(Element::Char, Len::Fixed(2), Value::Null), "field: null is no value for text");
+        assert_eq!(
+            error(Element::Char(TextDecoder::UTF8), Len::Fixed(2), Value::Null),
+            "field: null is no value for text"
+        );
         assert_eq!(error(Element::Time, Len::One, Value::Null), "field: null is no value for type");
         let half = Value::record([("sec", Value::UInt(1, 32))]);
         assert_eq!(error(Element::Duration, Len::One, half), r#"field: {"sec":1} is no value for type"#);

@@ -147,35 +147,57 @@ impl Layout {
     /// Returns the same for layouts with lengths in other fields.
     #[cold]
     fn linked_end(&self, record: &[u8], mut at: u64) -> Result<u64, u64> {
-        let len = record.len() as u64;
-        // Grows with the bytes met: a layout may have more fields than the record has bytes.
-        let mut integers: Vec<u64> = Vec::new();
+        let mut integers = Vec::new();
         for slot in &self.slots {
-            at = pass(at, slot.padding as u64, len)?;
-            integers.push(slot.integer(record, at));
-            let (n, behind) = match slot.len {
-                Len::One => (1, at),
-                Len::Fixed(n) => (n.into(), at),
-                Len::Counted => count(record, at).map(|(n, behind)| (n.into(), behind))?,
-                Len::Field(field) => (integers.get(field).copied().unwrap_or(0), at),
-            };
-            at = match (&slot.element, slot.element.size()) {
-                (_, Some(size)) => pass(behind, n.saturating_mul(size), len).map_err(|_| at)?,
-                (Element::Struct(layout), None) => {
-                    let mut end = behind;
-                    for _ in 0..n {
-                        end = pass(layout.end(record, end)?, layout.tail, len)?;
-                    }
-                    end
-                }
-                (_, None) => texts_end(record, behind, n)?,
-            };
+            at = slot.end(record, at, &mut integers)?;
         }
         Ok(at)
+    }
+
+    /// Returns the size in bytes of the struct at the start of `bytes`, with its trailing padding.
+    pub(super) fn full_end(&self, bytes: &[u8]) -> Result<u64, u64> {
+        pass(self.end(bytes, 0)?, self.tail, bytes.len() as u64)
+    }
+}
+
+impl Element {
+    /// Returns the size in bytes of the element at the start of `bytes`.
+    pub(super) fn end(&self, bytes: &[u8]) -> Result<u64, u64> {
+        match (self, self.size()) {
+            (_, Some(size)) => pass(0, size, bytes.len() as u64),
+            (Self::Struct(layout), None) => layout.full_end(bytes),
+            (_, None) => texts_end(bytes, 0, 1),
+        }
     }
 }
 
 impl Slot {
+    /// Returns the offset behind this field, whose padding starts at `at`. `integers` has one entry
+    /// for each field of the struct that was passed before, and gets the entry of this field. It
+    /// grows with the bytes, because a layout may have more fields than the record has bytes.
+    pub(super) fn end(&self, record: &[u8], at: u64, integers: &mut Vec<u64>) -> Result<u64, u64> {
+        let len = record.len() as u64;
+        let at = pass(at, self.padding as u64, len)?;
+        integers.push(self.integer(record, at));
+        let (n, start) = match self.len {
+            Len::One => (1, at),
+            Len::Fixed(n) => (n.into(), at),
+            Len::Counted => count(record, at).map(|(n, start)| (n.into(), start))?,
+            Len::Field(field) => (integers.get(field).copied().unwrap_or(0), at),
+        };
+        match (&self.element, self.element.size()) {
+            (_, Some(size)) => pass(start, n.saturating_mul(size), len).map_err(|_| at),
+            (Element::Struct(layout), None) => {
+                let mut end = start;
+                for _ in 0..n {
+                    end = pass(layout.end(record, end)?, layout.tail, len)?;
+                }
+                Ok(end)
+            }
+            (_, None) => texts_end(record, start, n),
+        }
+    }
+
     /// Returns what the field at `at` says as the length of others; more than there can be where it
     /// is negative, 0 where it is none or cut.
     pub(crate) fn integer(&self, record: &[u8], at: u64) -> u64 {
@@ -220,7 +242,7 @@ fn texts_end(record: &[u8], mut at: u64, texts: u64) -> Result<u64, u64> {
 #[cfg(test)]
 mod tests {
     use super::super::samples::{fixed, named, point, record, type_of, variable};
-    use super::super::{DecodeError, Encoding, MAX_VALUES};
+    use super::super::{DecodeError, MAX_VALUES, TextDecoder};
     use super::*;
     use crate::Value;
 
@@ -248,7 +270,7 @@ mod tests {
         let layout = type_of(&[
             ("a", Element::Scalar(Scalar::UInt16), Len::One),
             ("list", Element::Scalar(Scalar::UInt16), Len::Counted),
-            ("text", Element::Text(Encoding::Bytes), Len::One),
+            ("text", Element::Text(TextDecoder::UTF8), Len::One),
         ]);
         let bytes = [1, 1, 2, 0, 0, 0, 5, 0, 6, 0, 3, 0, 0, 0, b'a', b'b', b'c'];
         assert_eq!(layout.fit(&bytes), Fit::Exact);
@@ -261,7 +283,7 @@ mod tests {
     #[test]
     fn a_field_has_a_size_and_steps() {
         let number = Element::Scalar(Scalar::UInt16);
-        let text = Element::Text(Encoding::Latin1);
+        let text = Element::Text(TextDecoder::LATIN1);
         let (empty, point, named) = (type_of(&[]), point(), named());
         let each = |count, layout: &Arc<Layout>| vec![Step::Each(count, Arc::clone(layout))];
         let (hollow, structs) = (Element::Struct(Arc::clone(&empty)), Element::Struct(Arc::clone(&named)));
@@ -323,7 +345,7 @@ mod tests {
         let texts = |n: usize| {
             let mut builder = Layout::builder("t");
             for _ in 0..n {
-                builder.field("text", Element::Text(Encoding::Bytes), Len::One, String::new());
+                builder.field("text", Element::Text(TextDecoder::UTF8), Len::One, String::new());
             }
             builder
         };
@@ -336,7 +358,7 @@ mod tests {
         let linked = type_of(&[
             ("n", Element::Byte, Len::One),
             ("list", Element::Byte, Len::Field(0)),
-            ("text", Element::Text(Encoding::Bytes), Len::One),
+            ("text", Element::Text(TextDecoder::UTF8), Len::One),
         ]);
         let outer = type_of(&[("inner", Element::Struct(Arc::clone(&linked)), Len::One)]);
         assert_eq!(outer.steps, [Step::Each(Some(1), linked)]);

@@ -10,6 +10,10 @@ mod measure;
 mod plan;
 mod row;
 mod scalar;
+mod text;
+mod typed;
+#[cfg(test)]
+mod typed_tests;
 mod types;
 mod value;
 
@@ -19,15 +23,17 @@ pub use measure::Fit;
 pub use plan::{At, Leaf, Plan, Plans, Visit};
 pub use row::{Place, Row};
 pub use scalar::{Number, encode_scalar, scalar_of, scalar_value};
-pub use types::{Builder, Declared, DeclaredField, Element, Encoding, Layout, Len, Slot};
-pub use value::{DecodeError, MAX_VALUES, text};
+pub use text::{EscapedTexts, TextDecoder, TextDecoding, TextEncoding};
+pub use typed::{TypedError, TypedReader};
+pub use types::{Builder, Declared, DeclaredField, Element, Layout, Len, Slot};
+pub use value::{DecodeError, MAX_VALUES};
 
 /// Types and records of them, for the tests of this module.
 #[cfg(test)]
 mod samples {
     use std::sync::Arc;
 
-    use super::{Builder, Element, Encoding, Layout, Len};
+    use super::{Builder, Element, Layout, Len, TextDecoder};
     use crate::{Scalar, Value};
 
     fn add(builder: &mut Builder, fields: &[(&'static str, Element, Len)]) {
@@ -60,7 +66,7 @@ mod samples {
     /// Returns a struct that is as long as its text.
     pub(super) fn named() -> Arc<Layout> {
         let mut builder = Layout::builder("named");
-        add(&mut builder, &[("name", Element::Text(Encoding::Latin1), Len::One)]);
+        add(&mut builder, &[("name", Element::Text(TextDecoder::LATIN1), Len::One)]);
         builder.padding(1);
         add(&mut builder, &[("n", Element::Byte, Len::One)]);
         builder.padding(1);
@@ -93,8 +99,8 @@ mod samples {
                 ("bytes", Element::Byte, Len::Fixed(3)),
                 ("packed", Element::Packed(2), Len::One),
                 ("packs", Element::Packed(2), Len::Fixed(3)),
-                ("label", Element::Char, Len::Fixed(4)),
-                ("letter", Element::Char, Len::One),
+                ("label", Element::Char(TextDecoder::UTF8), Len::Fixed(4)),
+                ("letter", Element::Char(TextDecoder::UTF8), Len::One),
                 ("time", Element::Time, Len::One),
                 ("duration", Element::Duration, Len::One),
                 ("x", Element::Scalar(Scalar::Float32), Len::One),
@@ -127,13 +133,13 @@ mod samples {
     /// as many elements as the first field says.
     pub(super) fn variable(linked: bool) -> (Arc<Layout>, Value) {
         let (mut builder, mut values) = fixed();
-        let latin1 = Element::Text(Encoding::Latin1);
-        let bytes = Element::Text(Encoding::Bytes);
+        let latin1 = Element::Text(TextDecoder::LATIN1);
+        let utf8 = Element::Text(TextDecoder::UTF8);
         add(
             &mut builder,
             &[
                 ("text", latin1.clone(), Len::One),
-                ("texts", bytes.clone(), Len::Counted),
+                ("texts", utf8, Len::Counted),
                 ("no_texts", latin1.clone(), Len::Fixed(0)),
                 ("two_texts", latin1, Len::Fixed(2)),
                 ("list", Element::Scalar(Scalar::Int16), Len::Counted),
@@ -149,7 +155,7 @@ mod samples {
         );
         values.extend([
             ("text", text("größe")),
-            ("texts", Value::List(vec![text("a"), Value::Bytes(vec![0xff, 0xfe]), text("")])),
+            ("texts", Value::List(vec![text("a"), text("größe"), text("")])),
             ("no_texts", Value::List(vec![])),
             ("two_texts", Value::List(vec![text("bc"), text("d")])),
             ("list", Value::List([-1, 2, -3].map(|n| Value::Int(n, 16)).into())),
@@ -168,7 +174,7 @@ mod samples {
                 &mut builder,
                 &[
                     ("some", Element::Scalar(Scalar::UInt16), Len::Field(0)),
-                    ("words", Element::Text(Encoding::Bytes), Len::Field(0)),
+                    ("words", Element::Text(TextDecoder::UTF8), Len::Field(0)),
                     ("some_names", Element::Struct(named()), Len::Field(0)),
                 ],
             );

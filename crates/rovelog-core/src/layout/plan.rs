@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::scalar::scalar_value;
-use super::types::{Element, Encoding, Layout, Len};
-use super::value::{Cursor, DecodeError, length, text};
+use super::types::{Element, Layout, Len};
+use super::value::{Cursor, DecodeError, length};
 use crate::text::up_to_nul;
 use crate::{Field, Scalar, TopicId};
 
@@ -50,7 +50,7 @@ pub enum At {
 /// A value that is no number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Leaf<'a> {
-    /// Text; invalid UTF-8 replaced.
+    /// Decoded text.
     Text(Cow<'a, str>),
     /// Bytes without a text form.
     Bytes(&'a [u8]),
@@ -135,10 +135,13 @@ impl<K> Plan<K> {
     }
 }
 
-/// The plans of the topics of a log, each compiled at the first record of its topic.
+/// The plans of the topics of a log, each compiled at the first record of its topic. Topics with one
+/// layout share a plan: a log may have thousands of them, with tens of thousands of fields each.
 #[derive(Debug)]
 pub struct Plans<K> {
     by_topic: Vec<Option<Known<K>>>,
+    /// By the address of the layout, which stays the same as long as the layout is kept.
+    by_layout: HashMap<usize, Known<K>>,
 }
 
 /// A layout and its plan.
@@ -146,7 +149,7 @@ type Known<K> = (Arc<Layout>, Arc<Plan<K>>);
 
 impl<K> Default for Plans<K> {
     fn default() -> Self {
-        Self { by_topic: Vec::new() }
+        Self { by_topic: Vec::new(), by_layout: HashMap::new() }
     }
 }
 
@@ -169,7 +172,9 @@ impl<K> Plans<K> {
         let slot = &mut self.by_topic[topic];
         // A topic of a stream may get another definition.
         if slot.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, layout)) {
-            *slot = Some((Arc::clone(layout), Plan::new(layout, key)));
+            let known = self.by_layout.entry(Arc::as_ptr(layout).addr());
+            let known = known.or_insert_with(|| (Arc::clone(layout), Plan::new(layout, key)));
+            *slot = Some((Arc::clone(&known.0), Arc::clone(&known.1)));
         }
         slot.as_ref().is_some_and(|(_, plan)| plan.run(record, visit).is_ok())
     }
@@ -200,9 +205,9 @@ impl<'a> Run<'a> {
                 (Kind::Other(Element::Scalar(scalar)), Len::One) => {
                     visit.scalar(&field.key, *scalar, self.take(scalar.size())?);
                 }
-                (Kind::Other(Element::Char), len) => {
+                (Kind::Other(Element::Char(text)), len) => {
                     let len = if let Len::Fixed(len) = len { len as usize } else { 1 };
-                    let text = String::from_utf8_lossy(up_to_nul(self.take(len)?));
+                    let text = text.decode(up_to_nul(self.take(len)?));
                     visit.leaf(&field.key, At::Field, Leaf::Text(text));
                 }
                 (_, Len::One) => self.one(field, At::Field, visit)?,
@@ -245,16 +250,14 @@ impl<'a> Run<'a> {
             Element::Time => visit.leaf(key, at, Leaf::Pair(Scalar::UInt32, self.pair()?)),
             Element::Duration => visit.leaf(key, at, Leaf::Pair(Scalar::Int32, self.pair()?)),
             Element::Packed(bytes) => visit.leaf(key, at, Leaf::Bytes(self.take(*bytes as usize)?)),
-            Element::Text(encoding) => {
+            Element::Text(text) => {
                 let start = self.cursor.at;
                 let len = self.cursor.len()?;
                 let bytes = self.take(len).map_err(|_| DecodeError::Short(start as u64))?;
-                let is_bytes = *encoding == Encoding::Bytes && std::str::from_utf8(bytes).is_err();
-                let leaf = if is_bytes { Leaf::Bytes(bytes) } else { Leaf::Text(text(bytes, *encoding)) };
-                visit.leaf(key, at, leaf);
+                visit.leaf(key, at, Leaf::Text(text.decode(bytes)));
             }
             // Texts of one byte are a field of their own, and structs are above.
-            Element::Char | Element::Struct(_) => {}
+            Element::Char(_) | Element::Struct(_) => {}
         }
         Ok(())
     }
@@ -310,6 +313,7 @@ impl<K> Planned<K> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TextDecoder;
     use super::super::samples::{fixed, record, type_of, variable};
     use super::*;
     use crate::Value;
@@ -413,13 +417,13 @@ mod tests {
 
     #[test]
     fn a_visit_decodes_text_and_lengths_as_a_value_does() {
-        let text = |encoding| type_of(&[("text", Element::Text(encoding), Len::One)]);
+        let text = |decoder| type_of(&[("text", Element::Text(decoder), Len::One)]);
         let linked = |element| type_of(&[("n", element, Len::One), ("list", Element::Byte, Len::Field(0))]);
         let bytes = [2, 0, 0, 0, 0xe9, b'x'];
         for (layout, record) in [
-            (text(Encoding::Bytes), &bytes[..]),
-            (text(Encoding::Latin1), &bytes),
-            (text(Encoding::Latin1), &bytes[..5]),
+            (text(TextDecoder::UTF8), &bytes[..]),
+            (text(TextDecoder::LATIN1), &bytes),
+            (text(TextDecoder::LATIN1), &bytes[..5]),
             (linked(Element::Byte), &[2, 7, 7]),
             (linked(Element::Scalar(Scalar::UInt16)), &[2, 0, 7, 7]),
             (linked(Element::Scalar(Scalar::Int8)), &[255, 7, 7]),
@@ -430,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_made_once_for_each_definition_of_a_topic() {
+    fn a_plan_is_made_once_for_each_layout() {
         let number = |name| type_of(&[(name, Element::Byte, Len::One)]);
         let (first, second) = (number("first"), number("second"));
         let (mut plans, mut made) = (Plans::default(), Vec::new());
@@ -449,6 +453,6 @@ mod tests {
         assert_eq!(run(0, Some(&first), &[9]), json(r#"{"first":9}"#));
         assert_eq!(run(2, Some(&second), &[10]), json(r#"{"second":10}"#));
         assert_eq!((run(2, Some(&second), &[]), run(2, None, &[1])), (None, None));
-        assert_eq!(made, ["first", "first", "second"]);
+        assert_eq!(made, ["first", "second"]);
     }
 }

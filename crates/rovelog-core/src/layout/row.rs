@@ -48,6 +48,11 @@ impl Layout {
     /// `pos.x`. A struct as a whole has no place, its fields do; nor has what is behind a field of
     /// variable length.
     pub fn place(&self, path: &str) -> Option<Place> {
+        self.locate(path).map(|(place, _)| place)
+    }
+
+    /// Returns the place of a field and what its elements are.
+    fn locate(&self, path: &str) -> Option<(Place, &Element)> {
         let (mut layout, mut base, mut rest) = (self, 0, path);
         // Bounded by the nesting of the layout.
         loop {
@@ -74,23 +79,23 @@ impl Layout {
                 Len::Counted | Len::Field(_) => return None,
             };
             if let Some(index) = index {
-                if index >= len? || slot.element == Element::Char {
+                if index >= len? || matches!(slot.element, Element::Char(_)) {
                     return None;
                 }
                 offset += index * usize::try_from(slot.element.size()?).ok()?;
                 len = None;
             }
-            match (&slot.element, tail) {
+            let scalar = match (&slot.element, tail) {
                 (Element::Struct(inner), Some(tail)) if len.is_none() => {
                     (layout, base, rest) = (inner, offset, tail);
+                    continue;
                 }
-                (Element::Scalar(scalar), None) => {
-                    return Some(Place { offset, scalar: Some(*scalar), len });
-                }
-                (Element::Byte, None) => return Some(Place { offset, scalar: Some(Scalar::UInt8), len }),
-                (Element::Char, None) => return Some(Place { offset, scalar: None, len }),
+                (Element::Scalar(scalar), None) => Some(*scalar),
+                (Element::Byte, None) => Some(Scalar::UInt8),
+                (Element::Char(_), None) => None,
                 _ => return None,
-            }
+            };
+            return Some((Place { offset, scalar, len }, &slot.element));
         }
     }
 }
@@ -148,18 +153,19 @@ impl<'a> Row<'a> {
     /// For many records, look the field up once with [`Layout::place`] and use
     /// [`read`](Self::read).
     pub fn get(&self, name: &str) -> Option<Value> {
-        if let Some(place) = self.layout.place(name) {
+        if let Some((place, element)) = self.layout.locate(name) {
             let at = self.bytes.get(place.offset..)?;
             let one = |scalar: Scalar, bytes: &[u8]| scalar_value(scalar, bytes);
-            return Some(match (place.scalar, place.len) {
-                (Some(scalar), None) => one(scalar, at.get(..scalar.size())?),
-                (Some(scalar), Some(len)) => {
+            if let Element::Char(text) = element {
+                let bytes = up_to_nul(at.get(..place.len.unwrap_or(1))?);
+                return Some(Value::Text(text.decode(bytes).into_owned()));
+            }
+            let scalar = place.scalar?;
+            return Some(match place.len {
+                None => one(scalar, at.get(..scalar.size())?),
+                Some(len) => {
                     let bytes = at.get(..len * scalar.size())?;
                     Value::List(bytes.chunks(scalar.size()).map(|bytes| one(scalar, bytes)).collect())
-                }
-                (None, len) => {
-                    let text = up_to_nul(at.get(..len.unwrap_or(1))?);
-                    Value::Text(String::from_utf8_lossy(text).into_owned())
                 }
             });
         }
@@ -182,7 +188,7 @@ impl<'a> Row<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::samples::{point, point_of, record};
-    use super::super::{Element, Layout, Len, Row};
+    use super::super::{Element, Layout, Len, Row, TextDecoder};
     use crate::{Scalar, Value};
 
     /// Fields before those of the sample, some with names that are paths.
@@ -193,8 +199,8 @@ mod tests {
         for (name, element, len) in [
             ("t", Element::Scalar(Scalar::UInt64), Len::One),
             ("q", float.clone(), Len::Fixed(4)),
-            ("label", Element::Char, Len::Fixed(4)),
-            ("letter", Element::Char, Len::One),
+            ("label", Element::Char(TextDecoder::UTF8), Len::Fixed(4)),
+            ("letter", Element::Char(TextDecoder::UTF8), Len::One),
             ("raw", Element::Byte, Len::Fixed(2)),
             ("points", points.clone(), Len::Fixed(3)),
             ("point", points, Len::One),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::text::{TextDecoder, TextDecoding};
 use crate::schema::ValueNames;
 use crate::{Field, FieldType, Scalar, Schema};
 
@@ -65,38 +66,51 @@ pub enum Element {
     Byte,
     /// So many bytes that are not taken apart; all of the field are bytes.
     Packed(u32),
-    /// A byte of text; all of the field are one text, which ends at the first NUL. What is not
-    /// UTF-8 is replaced.
-    Char,
+    /// A byte of text; all of the field are one text, which ends at the first NUL.
+    Char(TextDecoder),
     /// Seconds and nanoseconds of the Unix clock, each 32 bits without sign.
     Time,
     /// Seconds and nanoseconds, each 32 bits with sign.
     Duration,
     /// A length of 32 bits and as many bytes of text.
-    Text(Encoding),
+    Text(TextDecoder),
     /// The fields of another type.
     Struct(Arc<Layout>),
 }
 
-/// What text is that is not UTF-8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
-    /// Bytes as a value; replaced in columns.
-    Bytes,
-    /// Latin-1.
-    Latin1,
-}
-
-/// What a type of the wire is as a field of a layout; every type that [`fixed!`](crate::fixed) may
-/// name has it.
+/// Type of a field of a declared structure, as a field of a layout.
 pub trait Declared {
-    /// One element.
+    /// Type of one element.
     const ELEMENT: Element;
-    /// How many there are.
+    /// Number of elements.
     const LEN: Len;
 }
 
-/// A field as a structure declares it.
+/// Lists the fields of a declared structure for a [`Layout`], in order, with the units that the
+/// specification names. The list is checked: a field that is missing does not compile.
+///
+/// ```
+/// use rovelog_core::layout::DeclaredField;
+/// use rovelog_core::wire::{F32Le, U16Le};
+///
+/// struct Engine {
+///     rpm: U16Le,
+///     throttle: F32Le,
+/// }
+///
+/// const FIELDS: &[DeclaredField] = rovelog_core::declared_fields!(Engine { rpm: "1/min", throttle });
+/// ```
+#[macro_export]
+macro_rules! declared_fields {
+    ($name:ident { $($field:ident $(: $unit:literal)?),* $(,)? }) => {{
+        const _: fn(&$name) = |all| {
+            let $name { $($field: _),* } = all;
+        };
+        &[$($crate::layout::DeclaredField::of(stringify!($field), concat!($($unit)?), |all: &$name| &all.$field)),*]
+    }};
+}
+
+/// A field of a declared structure.
 #[derive(Debug)]
 pub struct DeclaredField {
     name: &'static str,
@@ -111,7 +125,13 @@ impl DeclaredField {
         Self { name, element: T::ELEMENT, len: T::LEN, unit }
     }
 
-    /// Returns the same with as many elements as an earlier field says, by its number.
+    /// Returns the field of structure `S` that the function selects.
+    #[doc(hidden)]
+    pub const fn of<S, T: Declared>(name: &'static str, unit: &'static str, _: fn(&S) -> &T) -> Self {
+        Self::new::<T>(name, unit)
+    }
+
+    /// Returns a list whose number of elements is in an earlier field, given by its position.
     #[must_use]
     pub const fn counted_by(mut self, field: usize) -> Self {
         self.len = Len::Field(field);
@@ -148,7 +168,7 @@ impl Element {
     pub fn size(&self) -> Option<u64> {
         match self {
             Self::Scalar(scalar) => Some(scalar.size() as u64),
-            Self::Byte | Self::Char => Some(1),
+            Self::Byte | Self::Char(_) => Some(1),
             Self::Packed(bytes) => Some((*bytes).into()),
             Self::WideBool => Some(4),
             Self::Time | Self::Duration => Some(8),
@@ -174,7 +194,7 @@ impl Element {
     /// Returns the type of a field of so many elements.
     fn field_type(&self, len: Len) -> FieldType {
         let one = match self {
-            Self::Char => return FieldType::Text,
+            Self::Char(_) => return FieldType::Text,
             Self::Byte if len != Len::One => return FieldType::Bytes,
             Self::Packed(_) => return FieldType::Bytes,
             Self::Byte => FieldType::Scalar(Scalar::UInt8),
@@ -199,6 +219,7 @@ impl Layout {
         let schema = Schema { name: name.into(), fields: Vec::new() };
         Builder {
             fields: Vec::new(),
+            decoding: None,
             layout: Self {
                 schema: Arc::new(schema),
                 slots: Vec::new(),
@@ -247,7 +268,6 @@ impl Layout {
     }
 
     /// Returns whether the number of elements of some field is in another field.
-    #[cfg(feature = "arrow")]
     pub(crate) fn is_linked(&self) -> bool {
         self.is_linked
     }
@@ -267,10 +287,19 @@ impl Layout {
 #[derive(Debug)]
 pub struct Builder {
     fields: Vec<Field>,
+    /// How texts are decoded; `None` leaves it to their elements.
+    decoding: Option<TextDecoding>,
     layout: Layout,
 }
 
 impl Builder {
+    /// Decodes the texts of all fields by `decoding`, which counts those that are escaped.
+    #[must_use]
+    pub fn with_text_decoding(mut self, decoding: &TextDecoding) -> Self {
+        self.decoding = Some(decoding.clone());
+        self
+    }
+
     /// Adds bytes that belong to no field.
     pub fn padding(&mut self, bytes: u64) {
         self.layout.tail = self.layout.tail.saturating_add(bytes);
@@ -288,7 +317,13 @@ impl Builder {
 
     /// Adds a field; `source_type` is its type as the log spells it. A length in an earlier field
     /// is the number of that field.
-    pub fn field(&mut self, name: impl Into<Arc<str>>, element: Element, len: Len, source_type: String) {
+    pub fn field(&mut self, name: impl Into<Arc<str>>, mut element: Element, len: Len, source_type: String) {
+        let name: Arc<str> = name.into();
+        if let (Some(decoding), Element::Text(decoder) | Element::Char(decoder)) =
+            (&self.decoding, &mut element)
+        {
+            *decoder = decoding.decoder(&self.layout.schema.name, &name);
+        }
         self.fields.push(Field::new(name, element.field_type(len), source_type));
         let layout = &mut self.layout;
         let padding = std::mem::take(&mut layout.tail);
@@ -325,7 +360,7 @@ impl Builder {
 
     /// Returns the layout.
     pub fn finish(self) -> Layout {
-        let Self { fields, mut layout } = self;
+        let Self { fields, mut layout, .. } = self;
         layout.schema = Arc::new(Schema { name: layout.schema.name.clone(), fields });
         layout
     }
@@ -347,7 +382,7 @@ mod tests {
             (Element::WideBool, scalar(Scalar::Bool), Some(4), 4),
             (Element::Time, FieldType::Time, Some(8), 8),
             (Element::Duration, FieldType::Duration, Some(8), 8),
-            (Element::Text(Encoding::Bytes), FieldType::Text, None, 4),
+            (Element::Text(TextDecoder::UTF8), FieldType::Text, None, 4),
             (Element::Struct(point), point_type, Some(6), 6),
             (Element::Struct(named), named_type, None, 7),
         ] {
@@ -360,12 +395,15 @@ mod tests {
         }
         // Arrays of these are one value.
         for len in [Len::Fixed(3), Len::Counted, Len::Field(0)] {
-            let types = [Element::Byte, Element::Packed(5), Element::Char].map(|one| one.field_type(len));
+            let types = [Element::Byte, Element::Packed(5), Element::Char(TextDecoder::UTF8)]
+                .map(|one| one.field_type(len));
             assert_eq!(types, [FieldType::Bytes, FieldType::Bytes, FieldType::Text]);
         }
-        let types = [Element::Byte, Element::Packed(5), Element::Char].map(|one| one.field_type(Len::One));
+        let types = [Element::Byte, Element::Packed(5), Element::Char(TextDecoder::UTF8)]
+            .map(|one| one.field_type(Len::One));
         assert_eq!(types, [scalar(Scalar::UInt8), FieldType::Bytes, FieldType::Text]);
-        let sizes = [Element::Byte, Element::Packed(5), Element::Char].map(|one| one.size());
+        let sizes =
+            [Element::Byte, Element::Packed(5), Element::Char(TextDecoder::UTF8)].map(|one| one.size());
         assert_eq!(sizes, [Some(1), Some(5), Some(1)]);
     }
 

@@ -1,11 +1,10 @@
 //! Records as values.
 
-use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use super::scalar::{Number as _, scalar_value, with_scalar};
-use super::types::{Element, Encoding, Layout, Len};
-use crate::text::padded;
+use super::types::{Element, Layout, Len};
+use crate::text::up_to_nul;
 use crate::wire::U32Le;
 use crate::{Scalar, Value};
 
@@ -111,9 +110,9 @@ impl<'a> Cursor<'a> {
         before: &[(Arc<str>, Value)],
     ) -> Result<Value, DecodeError> {
         match (element, len) {
-            (Element::Char, _) => {
+            (Element::Char(text), _) => {
                 let len = if let Len::Fixed(len) = len { len as usize } else { 1 };
-                Ok(Value::Text(padded(self.take(len)?)))
+                Ok(Value::Text(text.decode(up_to_nul(self.take(len)?)).into_owned()))
             }
             (_, Len::One) => self.one(element),
             (_, Len::Fixed(len)) => self.many(element, u64::from(len)),
@@ -132,18 +131,14 @@ impl<'a> Cursor<'a> {
             Element::Byte => scalar_value(Scalar::UInt8, self.take(1)?),
             Element::WideBool => Value::Bool(self.take(4)?.iter().any(|byte| *byte != 0)),
             Element::Packed(bytes) => Value::Bytes(self.take(*bytes as usize)?.to_vec()),
-            Element::Char => Value::Text(padded(self.take(1)?)),
+            Element::Char(text) => Value::Text(text.decode(up_to_nul(self.take(1)?)).into_owned()),
             Element::Time => self.pair(Scalar::UInt32)?,
             Element::Duration => self.pair(Scalar::Int32)?,
-            Element::Text(encoding) => {
+            Element::Text(text) => {
                 let start = self.at;
                 let len = self.len()?;
                 let bytes = self.take(len).map_err(|_| DecodeError::Short(start as u64))?;
-                match (std::str::from_utf8(bytes), encoding) {
-                    (Ok(text), _) => Value::Text(text.to_owned()),
-                    (Err(_), Encoding::Bytes) => Value::Bytes(bytes.to_vec()),
-                    (Err(_), Encoding::Latin1) => Value::Text(text(bytes, *encoding).into_owned()),
-                }
+                Value::Text(text.decode(bytes).into_owned())
             }
             Element::Struct(layout) => {
                 let value = self.fields(layout)?;
@@ -191,15 +186,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns bytes as text; what is not UTF-8 is replaced, or read as Latin-1.
-pub fn text(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
-    match (std::str::from_utf8(bytes), encoding) {
-        (Ok(text), _) => Cow::Borrowed(text),
-        (Err(_), Encoding::Bytes) => String::from_utf8_lossy(bytes),
-        (Err(_), Encoding::Latin1) => bytes.iter().map(|byte| char::from(*byte)).collect(),
-    }
-}
-
 /// Returns a length as a field has it: more than there can be where it is negative, 0 where it is
 /// none.
 pub(super) fn length(value: &Value) -> u64 {
@@ -222,6 +208,7 @@ fn scalars(scalar: Scalar, bytes: &[u8]) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TextDecoder;
     use super::super::samples::{fixed, record, type_of, variable};
     use super::*;
 
@@ -263,26 +250,20 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_utf_8_is_bytes_or_latin_1() {
+    fn text_that_is_not_utf_8_is_escaped_or_latin_1() {
         let bytes = [2, 0, 0, 0, 0xe9, b'x'];
-        let value = |encoding| {
-            let layout = type_of(&[("text", Element::Text(encoding), Len::One)]);
+        let value = |decoder| {
+            let layout = type_of(&[("text", Element::Text(decoder), Len::One)]);
             layout.field_value(0, &bytes)
         };
-        assert_eq!(value(Encoding::Bytes), Ok(Value::Bytes(vec![0xe9, b'x'])));
-        assert_eq!(value(Encoding::Latin1), Ok(Value::Text("\u{e9}x".to_owned())));
-        assert_eq!(
-            (text(b"plain", Encoding::Latin1), text(b"plain", Encoding::Bytes)),
-            ("plain".into(), "plain".into())
-        );
-        assert_eq!(text(&[0xe9], Encoding::Latin1), "\u{e9}");
-        assert_eq!(text(&[0xe9], Encoding::Bytes), "\u{fffd}");
+        assert_eq!(value(TextDecoder::UTF8), Ok(Value::Text("\\xe9x".to_owned())));
+        assert_eq!(value(TextDecoder::LATIN1), Ok(Value::Text("\u{e9}x".to_owned())));
     }
 
     /// Nothing is reserved for a list that cannot be there.
     #[test]
     fn a_list_is_refused_at_its_start_if_its_elements_have_no_space() {
-        let layout = type_of(&[("texts", Element::Text(Encoding::Bytes), Len::Counted)]);
+        let layout = type_of(&[("texts", Element::Text(TextDecoder::UTF8), Len::Counted)]);
         let record = |count| [&[count, 0, 0, 0][..], &[0; 8]].concat();
         assert!(layout.value(&record(2)).is_ok());
         assert_eq!(layout.value(&record(3)), Err(DecodeError::Short(4)));

@@ -85,7 +85,7 @@ fn lay<'a>(
     let mut connections = ByPublisher::new(bag);
     let mut tallies = vec![Tally::default(); lines.len()];
     let mut messages = 0;
-    for record in bag.records(select) {
+    for record in bag.intact_records(select) {
         let record = record?;
         progress(record.offset);
         let topic = record.topic.id.index();

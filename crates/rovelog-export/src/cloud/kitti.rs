@@ -1,4 +1,5 @@
-//! KITTI's `.bin`: x, y, z and intensity of each point as 32-bit floats, nothing else.
+//! Point clouds as KITTI `.bin`: x, y, z and intensity of each point as 32-bit floats, without a
+//! header.
 
 use std::io::{self, Write};
 

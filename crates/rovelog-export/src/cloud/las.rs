@@ -1,7 +1,7 @@
-//! LAS 1.4 and LAZ (compressed LAS): points of format 6, with the ring as an extra field.
+//! Point clouds as LAS 1.4 and LAZ (compressed LAS), with points of format 6.
 //!
-//! Coordinates are stored as whole tenths of a millimetre, intensities as whole numbers. A point's
-//! time is the GPS time field, counted from the start of the cloud.
+//! Coordinates are stored in units of 0.1 mm, and intensities as integers. The laser ring is an
+//! extra field. The GPS time field holds seconds since the start of the cloud.
 
 use std::io::{self, Cursor, Write};
 
@@ -11,10 +11,10 @@ use rovelog::vel_format::velodyne;
 
 use super::point::seconds;
 
-/// Metres per coordinate unit.
+/// Meters per coordinate unit.
 const UNIT: f64 = 1e-4;
 
-/// Record id of extra fields in the header.
+/// Record id that declares extra fields in the header.
 const EXTRA_BYTES: u16 = 4;
 
 pub(super) fn write(
@@ -30,7 +30,7 @@ pub(super) fn write(
     builder.point_format.is_compressed = compressed;
     let transform = Transform { scale: UNIT, offset: 0.0 };
     builder.transforms = Vector { x: transform, y: transform, z: transform };
-    // The current date would make the output of the same cloud differ from day to day.
+    // A date would make the output differ from day to day.
     builder.date = None;
     builder.system_identifier = text(comment);
     builder.generating_software = text(concat!("rovelog ", env!("CARGO_PKG_VERSION")));
@@ -60,15 +60,16 @@ fn las_point(point: &velodyne::Point) -> Point {
     }
 }
 
-/// Cuts a text to the length that a header field can hold.
+/// Truncates a text to the length of a header field.
 fn text(text: &str) -> String {
     text.chars().filter(char::is_ascii).take(32).collect()
 }
 
-/// Returns the description of the ring: "Extra Bytes" of the specification, 192 bytes per field.
+/// Returns the record that declares the ring, see "Extra Bytes" in the specification. It has 192
+/// bytes per field.
 fn ring() -> Vlr {
     let mut data = vec![0; 192];
-    // An unsigned short.
+    // Data type 3 is an unsigned 16-bit integer.
     data[2] = 3;
     for (at, text) in [(4, "ring"), (160, "ring of lasers, 0 the lowest")] {
         data[at..at + text.len()].copy_from_slice(text.as_bytes());

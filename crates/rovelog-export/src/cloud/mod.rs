@@ -1,5 +1,5 @@
-//! Point clouds: PLY, PCD, LAS and NPZ with every field, KITTI `.bin` without ring and time. All
-//! little endian.
+//! Point cloud files: PLY, PCD, LAS and NPZ with every field, and KITTI `.bin` without ring and
+//! time. All are little endian.
 
 mod kitti;
 #[cfg(feature = "las")]
@@ -19,21 +19,21 @@ use rovelog::vel_format::velodyne::Point;
 #[cfg(not(feature = "las"))]
 use crate::ExportError;
 
-/// A file format for clouds.
+/// A file format for point clouds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
     /// Stanford PLY 1.0.
     Ply,
-    /// PCD 0.7 of the Point Cloud Library.
+    /// PCD 0.7, the format of the Point Cloud Library.
     Pcd,
-    /// KITTI's floats: neither ring nor time.
+    /// KITTI `.bin`, which has neither ring nor time.
     Kitti,
-    /// `numpy` arrays.
+    /// NPZ, an archive of `numpy` arrays.
     Npz,
-    /// LAS 1.4: tenths of a millimetre, intensities without a fraction.
+    /// LAS 1.4, with coordinates in units of 0.1 mm and integer intensities.
     Las,
-    /// LAS, compressed.
+    /// LAZ, which is compressed LAS.
     Laz,
 }
 
@@ -41,7 +41,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 6] = [Self::Ply, Self::Pcd, Self::Kitti, Self::Npz, Self::Las, Self::Laz];
 
-    /// Returns the name in options.
+    /// Returns the name used in command-line options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kitti => "kitti",
@@ -49,7 +49,7 @@ impl Format {
         }
     }
 
-    /// Returns the feature that this build would need to write the format, if it does not.
+    /// Returns the missing feature if this build cannot write the format, otherwise `None`.
     pub const fn missing(self) -> Option<&'static str> {
         match self {
             Self::Las | Self::Laz if cfg!(not(feature = "las")) => Some("las"),
@@ -76,8 +76,8 @@ impl Format {
     }
 }
 
-/// Writes a cloud; the times of its points count from its start. `comment` is one line, written if
-/// the format has a place for it. The same cloud gives the same bytes.
+/// Writes a point cloud. Point times count from the start of the cloud. `comment` is a single line,
+/// which is written if the format has a place for comments. The output is reproducible.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails.

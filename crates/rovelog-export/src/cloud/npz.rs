@@ -9,8 +9,8 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::point::{FIELDS, bytes};
 
-/// Writes the archive. All entries are dated 1980-01-01, the first date of ZIP, so that the same
-/// cloud gives the same bytes.
+/// Writes the archive. All entries are dated 1980-01-01, the earliest date in ZIP, so that the
+/// output is reproducible.
 pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
     let points: Vec<_> = points.iter().map(bytes).collect();
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
@@ -28,13 +28,14 @@ pub(super) fn write(points: &[Point], out: &mut impl Write) -> io::Result<()> {
     out.write_all(archive.finish()?.get_ref())
 }
 
-/// Bytes of an array from which an entry needs 64-bit sizes, less the size of its header.
+/// Minimum size in bytes of an array whose entry needs 64-bit sizes (ZIP64), minus room for the
+/// array header.
 const LARGE: u64 = u32::MAX as u64 - 1024;
 
-/// Returns the header of an array, version 1.0.
+/// Returns the NPY header of an array, version 1.0.
 fn header(ty: &str, len: usize) -> Vec<u8> {
     let mut text = format!("{{'descr': '{ty}', 'fortran_order': False, 'shape': ({len},), }}");
-    // Values start at a multiple of 64; a line feed ends the header.
+    // NPY requires that values start at a multiple of 64 and that the header ends with a line feed.
     let padding = (64 - (10 + text.len() + 1) % 64) % 64;
     let _ = writeln!(text, "{:padding$}", "");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();

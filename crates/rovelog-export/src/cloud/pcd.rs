@@ -1,4 +1,4 @@
-//! PCD 0.7, unorganised.
+//! Point clouds as PCD 0.7, unorganized (a height of 1).
 
 use super::point::{FIELDS, Numeric};
 

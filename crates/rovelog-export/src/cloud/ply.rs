@@ -1,4 +1,4 @@
-//! PLY: the Stanford triangle format, without triangles.
+//! Point clouds as PLY, the Stanford triangle format, with vertices only.
 
 use super::point::{FIELDS, Numeric};
 

@@ -1,18 +1,18 @@
-//! A point of a cloud, and its packed form in files.
+//! Binary form of a point in cloud files.
 
 use rovelog::vel_format::velodyne::Point;
 
-/// Bytes of a point in a file.
+/// Size in bytes of a point.
 pub(crate) const POINT: usize = 22;
 
-/// Returns the seconds from the start of the cloud to a point.
+/// Returns the time of a point in seconds since the start of the cloud.
 pub(super) fn seconds(point: &Point) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "rounded once, to the width of the file")]
     let seconds = (f64::from(point.nanos) / 1e9) as f32;
     seconds
 }
 
-/// Packs the [`FIELDS`] of a point.
+/// Encodes the [`FIELDS`] of a point.
 pub(crate) fn bytes(point: &Point) -> [u8; POINT] {
     let mut bytes = [0; POINT];
     for (i, value) in [point.x, point.y, point.z, point.intensity].into_iter().enumerate() {
@@ -26,7 +26,7 @@ pub(crate) fn bytes(point: &Point) -> [u8; POINT] {
 /// Type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numeric {
-    /// 16 bits, unsigned.
+    /// Unsigned 16-bit integer.
     UInt16,
     /// 32-bit float.
     Float32,
@@ -48,7 +48,7 @@ impl Numeric {
     }
 }
 
-/// The fields of a point in the order of its bytes.
+/// Fields of a point, in storage order.
 pub(crate) const FIELDS: [(&str, Numeric); 6] = [
     ("x", Numeric::Float32),
     ("y", Numeric::Float32),

@@ -113,7 +113,7 @@ fn messages<'a>(
     extra_messages.sort_by_key(|extra| extra.nanos);
     let mut extra_messages = extra_messages.into_iter().peekable();
     let (mut now, mut more) = (None, Vec::new());
-    let records = extras.wants_records().then(|| log.records(select));
+    let records = extras.wants_records().then(|| log.intact_records(select));
     for record in records.into_iter().flatten() {
         let record = record?;
         progress(record.offset);

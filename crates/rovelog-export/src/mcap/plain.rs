@@ -32,12 +32,12 @@ impl Extras for Plain<'_> {
     fn messages(&self) -> Vec<Extra> {
         let base = TimeBase::of(&**self.log);
         let texts = self.log.texts().filter(|_| self.typed);
-        texts.into_iter().flatten().map(|text| log_message(&text, base)).collect()
+        texts.into_iter().flatten().map(|text| log_message(&text, &base)).collect()
     }
 }
 
 /// Returns a console line; one without a time is at the start.
-pub(super) fn log_message(text: &Text, base: TimeBase) -> Extra {
+pub(super) fn log_message(text: &Text, base: &TimeBase) -> Extra {
     let nanos = text.time.map_or(0, |time| time.nanos);
     let mut bytes = Vec::new();
     let from = (text.level, text.source.as_deref().unwrap_or_default());

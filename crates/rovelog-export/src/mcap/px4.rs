@@ -242,7 +242,7 @@ impl Extras for Px4<'_> {
         let mut found = Vec::new();
         for text in self.reader.texts().into_iter().flatten() {
             if self.typed {
-                found.push(log_message(&text, base));
+                found.push(log_message(&text, &base));
             }
             let nanos = text.time.map_or(0, |time| time.nanos);
             let value = Value::record([

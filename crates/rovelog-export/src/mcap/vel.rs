@@ -45,7 +45,7 @@ pub(super) struct Vel<'a> {
 }
 
 struct Sensor {
-    /// `/laser/scan`, and `/laser/points`; `/camera/image`, and `/camera/image_raw`.
+    /// `/laser/scan/front`, and `/laser/points/front`; `/camera/image/1`, and `/camera/image_raw/1`.
     channels: [String; 2],
     frame: String,
 }
@@ -150,8 +150,8 @@ impl<'a> Vel<'a> {
         };
         let [compressed, raw] = sensor.channels.clone();
         let mut bytes = Vec::with_capacity(image.data.len() + 64);
-        out.push(if encoding == Encoding::Jpeg {
-            foxglove::compressed_image(at, &sensor.frame, &image.data, &mut bytes);
+        out.push(if let Encoding::File(format) = encoding {
+            foxglove::compressed_image(at, &sensor.frame, (&image.data, format.name()), &mut bytes);
             extra(0, compressed, WellKnown::CompressedImage, bytes)
         } else {
             let side = |n: i32| u32::try_from(n).unwrap_or(0);
@@ -230,27 +230,20 @@ fn is_unknown(topic: &Topic) -> bool {
         && topic.schema.as_deref().is_none_or(bytes)
 }
 
-/// Returns scanners and cameras, each kind numbered through the log.
+/// Returns scanners and cameras. Their channels and frames have the name of the source, as the topic
+/// has it, so that they do not depend on the other sources of a log.
 fn sensors(reader: &VelReader) -> BTreeMap<TopicId, Sensor> {
-    let (mut scanners, mut cameras) = (0, 0);
-    let mut found = BTreeMap::new();
-    // By name, which damage does not change.
-    let mut topics: Vec<_> = reader.topics().iter().collect();
-    topics.sort_by(|a, b| a.name.cmp(&b.name));
-    for topic in topics {
-        let own = topic.name.split_once('/').map_or("", |(_, own)| own);
-        let (base, number, frame) = match kind(topic) {
-            Some(Kind::Laser) => (["/laser/scan", "/laser/points"], &mut scanners, "laser"),
-            Some(Kind::Image) => (["/camera/image", "/camera/image_raw"], &mut cameras, "camera"),
-            _ => continue,
+    let sensor = |topic: &Topic| {
+        let (channels, frame) = match kind(topic)? {
+            Kind::Laser => (["/laser/scan", "/laser/points"], "laser"),
+            Kind::Image => (["/camera/image", "/camera/image_raw"], "camera"),
+            _ => return None,
         };
-        let channels =
-            base.map(|base| if *number == 0 { base.to_owned() } else { format!("{base}/{number}") });
-        *number += 1;
-        let frame = if own.is_empty() { frame.to_owned() } else { format!("{frame}/{own}") };
-        found.insert(topic.id, Sensor { channels, frame });
-    }
-    found
+        let source = topic.name.strip_prefix(&*topic.type_name).unwrap_or_default();
+        let channels = channels.map(|base| format!("{base}{source}"));
+        Some((topic.id, Sensor { channels, frame: format!("{frame}{source}") }))
+    };
+    reader.topics().iter().filter_map(sensor).collect()
 }
 
 impl Extras for Vel<'_> {

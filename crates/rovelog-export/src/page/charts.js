@@ -1,8 +1,9 @@
 "use strict";
-// What report pages and the view have in common: axes of time, lanes of states, bands of modes, values at the cursor.
-// `setup` has functions: colours() of lines and text, utc() whether the axis shows UTC, unixMs() of second 0, bands().
+// Charts shared by report pages and the viewer: time axes, state lanes, flight mode bands, and
+// values at the cursor. `setup` provides functions: colours() of lines and text, utc() whether the
+// axis shows UTC, unixMs() of second 0, bands().
 const rovelogCharts = setup => {
-  // Round steps of time, in seconds.
+  // Tick steps of the time axis in seconds.
   const steps = [];
   for (let power = -6; power < 0; power++) for (const f of [1, 2, 5]) steps.push(f * 10 ** power);
   steps.push(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200);
@@ -14,7 +15,7 @@ const rovelogCharts = setup => {
     return found;
   };
   const digits = step => Math.min(6, Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)));
-  // Date and time with microseconds; doubles hold them exactly.
+  // Formats date and time with microseconds, which doubles represent exactly.
   const iso = seconds => {
     const micros = Math.round(setup.unixMs() * 1000 + seconds * 1e6), millis = Math.floor(micros / 1000);
     try {
@@ -35,15 +36,16 @@ const rovelogCharts = setup => {
   };
 
   const number = (value, factor) => +(value / factor).toPrecision(6);
-  // Makes times strictly increasing, so that the values at one time are drawn one after the other.
+  // Makes times strictly increasing, because uPlot requires it. Values at one time are then drawn
+  // one after the other.
   const spread = s => { for (let i = 1; i < s.t.length; i++) if (s.t[i] <= s.t[i - 1]) s.t[i] = s.t[i - 1] + 1e-7; };
-  // The last value at or before a time.
+  // Index of the last value at or before a time.
   const at = (s, time) => {
     let low = 0, high = s.t.length;
     while (low < high) { const mid = (low + high) >> 1; if (s.t[mid] <= time) low = mid + 1; else high = mid; }
     return low ? s.v[low - 1] : null;
   };
-  // The value of a line at a time, as text.
+  // Formats the value of a line at a time.
   const text = (panel, s, time) => {
     const value = time === null ? null : at(s, time);
     const named = value !== null && s.names && s.names[value];
@@ -98,13 +100,14 @@ const rovelogCharts = setup => {
     ctx.restore();
   };
 
-  // The lines of a panel over the times of all.
+  // Merges the lines of a panel on a common time axis.
   const joined = panel => {
     const tables = panel.series.map(s => [s.t, s.v]);
     const same = tables.every(t => t[0].length === tables[0][0].length && t[0].every((time, i) => time === tables[0][0][i]));
     return same ? [tables[0][0], ...tables.map(t => t[1])] : uPlot.join(tables);
   };
-  // Options of uPlot for a panel; `own` has its width, the shown range `view`, which lines are `shown`, and `hooks`.
+  // Returns uPlot options for a panel. `own` has its width, the shown range `view`, the flags
+  // `shown` of its lines, and `hooks`.
   const options = (panel, own) => {
     const ink = setup.colours();
     const axis = { stroke: ink.faint, grid: { stroke: ink.grid, width: 1 }, ticks: { stroke: ink.grid, width: 1 }, font: "11px system-ui, sans-serif" };
@@ -130,7 +133,8 @@ const rovelogCharts = setup => {
       hooks: { ...own.hooks, drawClear: [bands], draw: [...(panel.lanes ? [lanes(panel)] : []), ...(own.hooks.draw || [])] },
     };
   };
-  // Where a key leads from a shown range; nothing for other keys. At the ends the range stops, it does not shrink.
+  // Returns the range after a key press, or nothing for other keys. At the ends the range stops
+  // moving and keeps its length.
   const moved = (event, view, full) => {
     const span = view[1] - view[0], middle = (view[0] + view[1]) / 2;
     const to = { "+": [middle - span / 4, middle + span / 4], "-": [middle - span, middle + span], f: full,
@@ -140,7 +144,7 @@ const rovelogCharts = setup => {
     if (event.key.startsWith("Arrow") && to[1] > full[1]) return [full[1] - span, full[1]];
     return to;
   };
-  // A range within another one, and not too short to be drawn.
+  // Limits a range to another one, and to a minimum length.
   const within = ([a, b], full) => {
     const shortest = Math.max((full[1] - full[0]) / 1e6, 1e-6);
     a = Math.max(full[0], a); b = Math.min(full[1], b);

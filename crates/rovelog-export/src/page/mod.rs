@@ -1,5 +1,5 @@
-//! HTML pages of one file, which load nothing from the network: a head, sections, and plots that
-//! zoom, drawn by uPlot.
+//! Self-contained HTML pages with zoomable plots, drawn by uPlot. A page loads nothing from the
+//! network.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::plot::{Look, Panel, Plot, Series, Theme};
 use crate::xml::escape;
 
-/// uPlot; assets/uPlot-LICENSE.txt.
+/// The script of uPlot, see assets/uPlot-LICENSE.txt.
 pub const UPLOT: &str = include_str!("../../assets/uPlot-1.6.32.min.js");
 /// Style sheet of uPlot.
 pub const UPLOT_STYLE: &str = include_str!("../../assets/uPlot-1.6.32.min.css");
@@ -18,10 +18,10 @@ pub const CHARTS: &str = include_str!("charts.js");
 /// Style sheet of all pages.
 pub const STYLE: &str = include_str!("page.css");
 
-/// Maximum number of points of all lines: about 3.2 MB of a page.
+/// Maximum number of points in a page. They take about 3.2 MB.
 const MOST_POINTS: usize = 200_000;
 
-/// Body of a page below its head, and the sections for the navigation.
+/// Body of a page, and its sections for the navigation bar.
 #[derive(Default)]
 pub(crate) struct Page {
     text: String,
@@ -33,13 +33,13 @@ impl Page {
         self.text.push_str(text);
     }
 
-    /// Starts a section; `title` is escaped and may be longer than the link to it.
+    /// Starts a section. `title` is escaped, and may be longer than the text of the link to it.
     pub(crate) fn section(&mut self, id: &'static str, link: &'static str, title: &str) {
         self.sections.push((id, link));
         let _ = writeln!(self, "<h2 id=\"{id}\">{title}</h2>");
     }
 
-    /// Returns the page with its head. `theme` is fixed, or follows the reader's system.
+    /// Returns the complete page. `theme` is the color scheme; `None` follows the reader's system.
     pub(crate) fn finish(self, title: &str, theme: Option<Theme>) -> String {
         let name = escape(title);
         let mut links = String::new();
@@ -90,7 +90,7 @@ impl Page {
             self.figure(i, panel);
         }
         let data = data(&plot).to_string();
-        // `<` could end the script early.
+        // A `</script>` within a string would end the script element.
         let data = data.replace('<', "\\u003c");
         let _ = write!(
             self,
@@ -127,7 +127,7 @@ impl Write for Page {
     }
 }
 
-/// Returns a panel in words: its lines and their ranges.
+/// Describes a panel in words for screen readers: its lines and their ranges.
 fn summary(panel: &Panel) -> String {
     let unit = panel.unit().map(|unit| format!(" {unit}")).unwrap_or_default();
     let line = |series: &Series| {
@@ -138,7 +138,7 @@ fn summary(panel: &Panel) -> String {
     format!("{}: {}", panel.title, panel.series.iter().map(line).collect::<Vec<_>>().join(", "))
 }
 
-/// Reduces all lines until the page has a size that can be mailed.
+/// Reduces all lines until the page is small enough to be sent by mail.
 fn reduce(plot: &mut Plot) {
     let points =
         |plot: &Plot| plot.panels.iter().flat_map(|panel| &panel.series).map(|s| s.points.len()).sum();
@@ -162,7 +162,7 @@ fn data(plot: &Plot) -> Value {
         let names: serde_json::Map<String, Value> =
             series.names.iter().map(|(value, name)| (value.to_string(), Value::from(*name))).collect();
         json!({
-            "name": series.name,
+            "name": rovelog::core::text::escape(&series.name),
             "t": base64(times),
             "v": base64(values),
             "step": series.look != Look::Line,
@@ -174,7 +174,7 @@ fn data(plot: &Plot) -> Value {
         json!({
             "lanes": panel.is_lanes(),
             "factor": factor,
-            "unit": unit,
+            "unit": unit.map(|unit| rovelog::core::text::escape(&unit).into_owned()),
             "series": panel.series.iter().map(series).collect::<Vec<_>>(),
         })
     };
@@ -196,7 +196,7 @@ fn data(plot: &Plot) -> Value {
     })
 }
 
-/// Returns the colours of a theme, for scripts.
+/// Returns the colors of a theme for scripts.
 pub fn colours(theme: Theme) -> Value {
     let colours = theme.colours();
     let lines: Vec<_> =

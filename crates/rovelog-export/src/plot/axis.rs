@@ -1,33 +1,33 @@
-//! Axes: round numbers at even distances, with prefixes of their unit, and round times.
+//! Axes with ticks at round numbers or round times, and unit prefixes.
 
 use rovelog::{Clock, Timestamp};
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND: f64 = 1e9;
 
-/// A label on the time axis.
+/// A tick of the time axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
-    /// Its second.
+    /// Position in seconds.
     pub(super) at: f64,
     pub(super) label: String,
-    /// The date, at the first label of each day.
+    /// Date, shown at the first tick of each day.
     pub(super) date: Option<String>,
 }
 
-/// The axis of values of a panel.
+/// The value axis of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
-    /// The values at its ends.
+    /// Lower and upper end of the axis.
     pub(super) range: (f64, f64),
-    /// Values and their labels.
+    /// Ticks: value and label.
     pub(super) ticks: Vec<(f64, String)>,
     /// The unit with its prefix: `mV`, `×10⁶`.
     pub(super) unit: Option<String>,
 }
 
 impl Scale {
-    /// Returns an axis with about `wanted` labels.
+    /// Creates an axis with about `wanted` ticks.
     pub(super) fn new(extent: Option<(f64, f64)>, unit: Option<&str>, wanted: usize) -> Self {
         let range = with_air(extent);
         let (low, high) = extent.unwrap_or((0.0, 1.0));
@@ -37,16 +37,16 @@ impl Scale {
         Self { range, ticks: ticks.collect(), unit }
     }
 
-    /// Returns the part of the way from the lower to the upper end.
+    /// Returns the position of a value on the axis: 0 at the lower end, 1 at the upper end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let (low, high) = self.range;
-        // Halves first: the difference of two large values may be infinite.
+        // Divide first, because the difference of two large values may overflow to infinity.
         (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
     }
 }
 
-/// Returns round numbers within a range, about `wanted` of them, and the number of decimals that
-/// they need when divided by `factor`.
+/// Returns about `wanted` round numbers within a range, and the number of decimals that they need
+/// after division by `factor`.
 fn ticks((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usize) {
     let span = high - low;
     if span <= 0.0 || !span.is_finite() {
@@ -68,7 +68,7 @@ fn ticks((low, high): (f64, f64), wanted: usize, factor: f64) -> (Vec<f64>, usiz
     (found, digits)
 }
 
-/// Returns a value with its unit and a prefix, with five significant digits: `1.2345 mA`.
+/// Formats a value with five significant digits and a unit prefix: `1.2345 mA`.
 pub(crate) fn short(value: f64, unit: &str) -> String {
     let (factor, unit) = prefixed(Some(unit), value.abs());
     let value = value / factor;
@@ -77,16 +77,17 @@ pub(crate) fn short(value: f64, unit: &str) -> String {
     format!("{value:.digits$} {}", unit.unwrap_or_default()).trim_end().to_owned()
 }
 
-/// Units that take prefixes, as they are written without one.
+/// Units that may get a prefix.
 const PREFIXED: &[&str] = &["V", "A", "W", "J", "C", "F", "Ω", "Hz", "Pa", "s", "B"];
 
-/// Returns by what values are divided so that they are short, and the unit of the quotients.
+/// Returns the divisor that makes values of this size short, and the unit with the matching prefix.
+/// For example, 0.02 V gives 0.001 and mV.
 pub(super) fn prefixed(unit: Option<&str>, size: f64) -> (f64, Option<String>) {
     if size <= 0.0 || !size.is_finite() {
         return (1.0, unit.map(str::to_owned));
     }
     #[expect(clippy::cast_possible_truncation, reason = "clamped")]
-    // A little below a power still gets the power: 0.9999 V are not 999.9 mV.
+    // Round up slightly below a power of 1000, so that 0.9999 V is not shown as 999.9 mV.
     let thousands = ((size.log10() + 4e-4) / 3.0).floor().clamp(-100.0, 100.0) as i32;
     let prefix = match thousands {
         -4 => "p",
@@ -122,14 +123,14 @@ fn superscript(number: i32) -> String {
     number.to_string().chars().map(digit).collect()
 }
 
-/// Returns the range of values with a margin; a flat line gets a range too.
+/// Adds a margin to a range of values. A constant signal gets a range around its value.
 fn with_air(range: Option<(f64, f64)>) -> (f64, f64) {
     let (low, high) = range.unwrap_or((0.0, 1.0));
     let span = high - low;
     if !span.is_finite() {
         return (low, high);
     }
-    // Below that, it is rounding of the values.
+    // A smaller span is rounding noise.
     if span > f64::max(low.abs(), high.abs()) * 1e-12 {
         return (low - span * 0.05, high + span * 0.05);
     }
@@ -137,17 +138,19 @@ fn with_air(range: Option<(f64, f64)>) -> (f64, f64) {
     (low - air, high + air)
 }
 
-/// Steps of time in seconds; below a second, they are 1, 2 and 5 times powers of ten of nanoseconds.
+/// Steps of the time axis in seconds. Steps below a second are 1, 2 or 5 times a power of ten
+/// nanoseconds.
 const STEPS: &[i64] = &[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
 
 const DAY: i64 = 86_400;
 
-/// Returns the shortest round step of time, in nanoseconds, of which at most `wanted` fit.
+/// Returns the shortest round time step, in nanoseconds, of which at most `wanted` fit into
+/// `nanos`.
 fn time_step(nanos: f64, wanted: usize) -> i64 {
     let rough = nanos / wanted.max(1) as f64;
     let powers = (0..9).flat_map(|power| [1, 2, 5].map(|factor| factor * 10_i64.pow(power)));
     let seconds = STEPS.iter().map(|step| step * 1_000_000_000);
-    // Days: 1, 2, 5, 10, ... so that the list covers the range of nanoseconds.
+    // Steps of 1, 2, 5, 10, ... days cover every range of 64-bit nanoseconds.
     let days = (0..5).flat_map(|power| {
         [1, 2, 5]
             .into_iter()
@@ -156,8 +159,8 @@ fn time_step(nanos: f64, wanted: usize) -> i64 {
     powers.chain(seconds).chain(days).find(|step| *step as f64 >= rough).unwrap_or(i64::MAX)
 }
 
-/// Returns labels of a time axis at round times, at most `wanted` of them. `span` is in seconds;
-/// `utc` is the Unix time of second 0 in nanoseconds.
+/// Returns at most `wanted` ticks at round times. `span` is in seconds, and `utc` is the Unix time
+/// of second 0 in nanoseconds.
 pub(super) fn times(span: (f64, f64), utc: Option<i64>, wanted: usize) -> Vec<Tick> {
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
     let nanos = |seconds: f64| (seconds * SECOND).round() as i64;
@@ -186,13 +189,13 @@ pub(super) fn times(span: (f64, f64), utc: Option<i64>, wanted: usize) -> Vec<Ti
     found
 }
 
-/// Returns labels of an axis of plain numbers.
+/// Returns ticks for an axis of plain numbers.
 pub(super) fn plain(span: (f64, f64), wanted: usize) -> Vec<Tick> {
     let (values, digits) = ticks(span, wanted, 1.0);
     values.into_iter().map(|at| Tick { at, label: format!("{at:.digits$}"), date: None }).collect()
 }
 
-/// Returns a time of day with the decimals that the step needs, and the date.
+/// Formats a time of day with as many decimals as the step needs. Returns it with the date.
 fn clock(unix: i64, step: i64) -> (String, Option<String>) {
     let Some(text) = Timestamp::new(unix, Clock::Unix).rfc3339() else {
         return (format!("{} s", unix / 1_000_000_000), None);
@@ -209,7 +212,7 @@ fn clock(unix: i64, step: i64) -> (String, Option<String>) {
     (label, Some(date.to_owned()))
 }
 
-/// Returns seconds, or minutes and hours on a long axis.
+/// Formats an elapsed time as seconds, or as minutes and hours on a long axis.
 fn elapsed(nanos: i64, step: i64, last: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let part = fraction((nanos.unsigned_abs() % 1_000_000_000).cast_signed(), step);
@@ -221,7 +224,7 @@ fn elapsed(nanos: i64, step: i64, last: i64) -> String {
     format!("{sign}{hours}:{minutes:02}:{seconds:02}{part}")
 }
 
-/// Returns the decimals of a second that multiples of the step have.
+/// Formats the decimals of a second that a multiple of the step can have.
 fn fraction(nanos: i64, step: i64) -> String {
     let mut digits = 9;
     let mut rest = step;

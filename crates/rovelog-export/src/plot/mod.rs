@@ -1,10 +1,11 @@
-//! Plots: lines and states over time with axes and units, for a terminal, as SVG, PNG and PDF.
+//! Plots of signals and states over time, for terminals and as SVG, PNG and PDF.
 //!
-//! A series is read once and reduced to what a plot of its width can show: for each column of
-//! pixels the first, the minimum, the maximum and the last value, each at its own time. The line
-//! through them covers the same pixels as the line through all values, however long the log is.
+//! A series is read once and reduced to the width of the plot. Each pixel column keeps the first,
+//! minimum, maximum and last value, each at its own time. The line through these four points covers
+//! the same pixels as the line through all values, so a plot of any log needs little memory and
+//! looks the same. For example, the values 3, 9, 1, 4, 5 in one column are drawn as 3, 9, 1, 5.
 //!
-//! PNG and PDF are made of the SVG, with an embedded font, and need the feature `pictures`.
+//! PNG and PDF are rendered from the SVG with an embedded font. They need the feature `pictures`.
 
 mod axis;
 mod model;
@@ -29,7 +30,7 @@ pub use terminal::terminal;
 
 use crate::ExportError;
 
-/// True if PNG and PDF are built in: the feature `pictures`.
+/// True if this build can write PNG and PDF (feature `pictures`).
 pub const PICTURES: bool = cfg!(feature = "pictures");
 
 /// Writes a plot as SVG.
@@ -48,7 +49,7 @@ pub fn png(plot: &Plot, picture: &Picture, out: impl Write) -> Result<(), Export
     raster::png(&svg::draw(plot, picture), picture, out)
 }
 
-/// Writes a plot as PDF of one page.
+/// Writes a plot as a PDF of one page.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or PDF is not built in.

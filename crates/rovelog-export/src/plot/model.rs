@@ -1,29 +1,30 @@
-//! Model of a plot: panels of lines over the same time, and the picture that is made of it.
+//! Model of a plot: panels of lines over a common time axis, and the size and colors of the
+//! picture.
 
 use super::axis::prefixed;
 use super::series::Series;
 
-/// Maximum number of lines in a panel: more cannot be told apart.
+/// Maximum number of lines in a panel. More lines cannot be told apart.
 const MOST_LINES: usize = 12;
 
-/// Lines that share their axes, or states that are drawn as lanes.
+/// Lines with common axes, or states drawn as lanes.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Panel {
     /// Title above the panel.
     pub title: String,
-    /// The lines.
+    /// Lines or lanes, in drawing order.
     pub series: Vec<Series>,
 }
 
 impl Panel {
-    /// Returns a panel with its lines.
+    /// Creates a panel.
     pub fn new(title: impl Into<String>, series: Vec<Series>) -> Self {
         Self { title: title.into(), series }
     }
 
-    /// Returns panels with one unit each, in the order of their first lines. States with names and
-    /// on/off signals have a panel of their own, and no panel has more lines than can be told apart.
+    /// Distributes series to panels by unit, in the order in which units first occur. On/off
+    /// signals and named states get panels of their own. Large panels are split.
     pub fn by_unit(title: &str, series: Vec<Series>) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for mut line in series {
@@ -41,7 +42,7 @@ impl Panel {
         groups.into_iter().flat_map(Self::split).collect()
     }
 
-    /// Returns panels of at most [`MOST_LINES`] lines.
+    /// Splits a panel into panels of at most [`MOST_LINES`] lines.
     fn split(self) -> Vec<Self> {
         if self.is_lanes() || self.series.len() <= MOST_LINES {
             return vec![self];
@@ -54,18 +55,18 @@ impl Panel {
             .collect()
     }
 
-    /// Returns the unit that all lines share, if they share one.
+    /// Returns the common unit of all lines, if they have one.
     pub(crate) fn unit(&self) -> Option<&str> {
         let unit = self.series.first()?.unit.as_deref()?;
         self.series.iter().all(|series| series.unit.as_deref() == Some(unit)).then_some(unit)
     }
 
-    /// Returns whether the panel consists of lanes and has no axis of values.
+    /// Returns whether the panel shows states as lanes, which have no value axis.
     pub(crate) fn is_lanes(&self) -> bool {
         !self.series.is_empty() && self.series.iter().all(Series::is_lane)
     }
 
-    /// Returns by what values are divided on the axis, and the unit of the quotients.
+    /// Returns the divisor of the axis labels, and the unit with the matching prefix.
     pub(crate) fn prefixed(&self) -> (f64, Option<String>) {
         if self.is_lanes() {
             return (1.0, None);
@@ -74,21 +75,22 @@ impl Panel {
         prefixed(self.unit(), low.abs().max(high.abs()))
     }
 
-    /// Returns the range of all lines.
+    /// Returns the minimum and maximum of all lines.
     pub(crate) fn range(&self) -> Option<(f64, f64)> {
         let ranges = self.series.iter().filter_map(Series::range);
         ranges.reduce(|(low, high), (l, h)| (low.min(l), high.max(h)))
     }
 
-    /// Returns whether the legend says more than the title.
+    /// Returns whether the panel needs a legend, that is, whether the title alone does not identify
+    /// its line.
     pub(crate) fn has_legend(&self) -> bool {
         !self.is_lanes()
             && (self.series.len() > 1 || self.series.first().is_some_and(|s| s.name != self.title))
     }
 }
 
-/// Returns the name of a line without the topic that the title starts with; `None` if the title is
-/// the whole name, or is of something else.
+/// Removes the topic from the name of a line if the title already starts with it. Returns `None` if
+/// the title is the full name, or does not name the topic.
 fn without_topic(title: &str, name: &str) -> Option<String> {
     let of_title =
         |prefix: &str| title.strip_prefix(prefix).is_some_and(|r| r.is_empty() || r.starts_with('.'));
@@ -96,37 +98,37 @@ fn without_topic(title: &str, name: &str) -> Option<String> {
     dots.next_back().map(|(at, _)| name[at + 1..].to_owned())
 }
 
-/// A range of time with a name: a flight mode.
+/// A named time range, such as a flight mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
     /// Start and end in seconds.
     pub span: (f64, f64),
-    /// What holds in it.
+    /// Name, such as that of the flight mode.
     pub name: String,
 }
 
-/// Panels above each other, over the same time.
+/// Panels stacked above each other, with a common time axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Plot {
     /// Title above all panels.
     pub title: String,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
-    /// Time range that is shown, in seconds.
+    /// Shown time range in seconds.
     pub span: (f64, f64),
-    /// Unix time of second 0 in nanoseconds: the axis shows UTC. `None`: it shows seconds.
+    /// Unix time of second 0 in nanoseconds, if the axis shows UTC. `None` if it shows seconds.
     pub utc: Option<i64>,
-    /// What second 0 is, for an axis in seconds: `since the start of the log`.
+    /// Meaning of second 0, for an axis in seconds: `since the start of the log`.
     pub time_label: String,
-    /// True if the axis shows hertz, not time.
+    /// True if the horizontal axis shows frequencies instead of times.
     pub(crate) hertz: bool,
-    /// Flight modes, behind all panels, in time order.
+    /// Flight modes in time order, drawn as a background of all panels.
     pub bands: Vec<Band>,
 }
 
 impl Plot {
-    /// Returns a plot over a time range in seconds.
+    /// Creates a plot of a time range in seconds.
     pub fn new(
         title: impl Into<String>,
         panels: Vec<Panel>,
@@ -144,7 +146,7 @@ impl Plot {
         }
     }
 
-    /// Returns the names of the bands, each once, in the order of their first bands.
+    /// Returns the distinct names of the bands, in order of first appearance.
     pub(crate) fn band_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for band in &self.bands {
@@ -156,26 +158,26 @@ impl Plot {
     }
 }
 
-/// Colours of a picture or page.
+/// Color scheme of a picture or page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// Dark on white.
+    /// Dark lines on white.
     #[default]
     Light,
-    /// Bright on black.
+    /// Bright lines on black.
     Dark,
 }
 
-/// Size and colours of a picture.
+/// Size and colors of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Picture {
-    /// Width in units of 1/96 inch: pixels of a PNG at 96 dpi.
+    /// Width in units of 1/96 inch, which are pixels at 96 dpi.
     pub width: u32,
-    /// Height in the same unit; `None`: as high as the panels need.
+    /// Height in the same unit. `None` fits the height to the panels.
     pub height: Option<u32>,
-    /// Pixels per inch of a PNG.
+    /// Resolution of a PNG in pixels per inch.
     pub dpi: u32,
-    /// Its colours.
+    /// Color scheme.
     pub theme: Theme,
 }
 

@@ -1,4 +1,4 @@
-//! PNG and PDF in a build without the feature `pictures`: an error.
+//! Stand-ins for PNG and PDF in a build without the feature `pictures`: they return an error.
 
 use std::io::Write;
 

@@ -1,5 +1,10 @@
-//! Overviews of whole signals: extremes of blocks of values, of blocks of blocks and so on, from
-//! which any part is drawn without reading the log again.
+//! Overviews of whole signals, from which any time range is drawn without reading the log again.
+//!
+//! An overview is a pyramid of blocks. A block at the lowest level summarizes 256 values by their
+//! first, minimum, maximum and last value. A block at each higher level summarizes 8 blocks below
+//! it. For example, 100 million values have 390,625 blocks at the lowest level, 48,829 at the next,
+//! and 6,104 above that. A time range is drawn from the highest level that has at least two blocks
+//! per pixel column. Ranges too short for the lowest level are read from the log.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,21 +15,23 @@ use super::series::{Column, Described, Look, Series, Sink, Thin, collect, is_dir
 use crate::ExportError;
 use crate::signal::Signal;
 
-/// Values in a block of the lowest level, and blocks in a block of the next.
+/// Number of values in a block at the lowest level.
 const BASE: usize = 256;
+/// Number of blocks that a block at the next level summarizes.
 const FACTOR: usize = 8;
 
-/// Bytes of a log that are read by one thread at a time.
+/// Size in bytes of the part of a log that a thread reads at a time.
 const PART: u64 = 32 << 20;
 
-/// Fewest blocks for each column of pixels: a block on the border of two columns is drawn in both.
+/// Minimum number of blocks per pixel column. A block on the border of two columns is drawn in
+/// both, so a single block would blur each border by a column.
 const FINE: usize = 2;
 
-/// Extremes of a signal.
+/// Blocks of a signal, by level.
 #[derive(Default)]
 struct Pyramid {
     levels: Vec<Vec<Column>>,
-    /// The block that is being filled, and its number of values.
+    /// The incomplete block, with its number of values.
     open: Option<(Column, usize)>,
     count: u64,
 }
@@ -54,7 +61,7 @@ impl Pyramid {
         self.levels[0].extend(full.map(|(column, _)| column));
     }
 
-    /// Adds the values of the next part of the log.
+    /// Appends the pyramid of the next part of the log.
     fn append(&mut self, next: Self) {
         let last = self.open.take();
         self.keep(last);
@@ -73,7 +80,7 @@ impl Pyramid {
         }
     }
 
-    /// Returns the first and the last time.
+    /// Returns the times of the first and last value.
     fn span(&self) -> (i64, i64) {
         let top = self.levels.last().into_iter().flatten();
         let spans = top.map(Column::span);
@@ -84,12 +91,12 @@ impl Pyramid {
         level.iter().filter(move |column| column.overlaps(span))
     }
 
-    /// Returns whether a span has blocks enough for so many columns of pixels.
+    /// Returns whether the level has enough blocks within `span` for `width` pixel columns.
     fn is_enough(&self, span: (i64, i64), width: usize) -> bool {
         self.levels.first().is_some_and(|base| Self::within(base, span).count() >= FINE * width)
     }
 
-    /// Draws a span from the highest level that is fine enough.
+    /// Reduces a time range to pixel columns, using the highest level that is fine enough.
     fn thin(&self, span: (i64, i64), width: usize) -> Thin {
         let enough = |level: &&Vec<Column>| Self::within(level, span).count() >= FINE * width;
         let level = self.levels.iter().rev().find(enough).or(self.levels.first());
@@ -99,11 +106,11 @@ impl Pyramid {
     }
 }
 
-/// Signals of a part of a log, in their order.
+/// Pyramids of a part of a log, by signal. `None` if the log lacks the signal.
 type Part = Vec<Option<(Described, Pyramid)>>;
 
-/// Reads signals part by part, on all processors. Where parts start does not depend on the number
-/// of processors, so neither does the result.
+/// Reads the parts of a log on all processors. The part boundaries do not depend on the number of
+/// processors, so neither does the result.
 fn in_parts(log: &dyn LogReader, signals: &[Signal], bytes: u64) -> Result<Vec<Part>, ExportError> {
     let is_divided = signals.iter().all(is_direct);
     let parts = usize::try_from(log.info().size / bytes).ok().filter(|_| is_divided);
@@ -111,7 +118,7 @@ fn in_parts(log: &dyn LogReader, signals: &[Signal], bytes: u64) -> Result<Vec<P
     let read = |part: usize| {
         let mut select = Select::all();
         if parts > 1 {
-            // Offsets of a compressed log go beyond its size.
+            // Offsets within a compressed log may exceed its size, so the last part has no end.
             let end = if part + 1 == parts { u64::MAX } else { (part as u64 + 1) * bytes };
             select.blocks = Some(part as u64 * bytes..end);
         }
@@ -135,7 +142,7 @@ fn in_parts(log: &dyn LogReader, signals: &[Signal], bytes: u64) -> Result<Vec<P
     found.into_iter().map(|(_, part)| part).collect()
 }
 
-/// Joins the parts of a log.
+/// Joins the pyramids of the parts of a log.
 fn joined(parts: Vec<Part>) -> Part {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().unwrap_or_default();
@@ -149,11 +156,11 @@ fn joined(parts: Vec<Part>) -> Part {
     whole
 }
 
-/// A whole signal in little space, about 1/60 of its values.
+/// A compact overview of a whole signal. It has about 1/60 of the size of the values.
 #[derive(Debug)]
 pub struct Overview {
     signal: Signal,
-    /// Name, unit and look, without points.
+    /// Name, unit and drawing style, without points.
     series: Series,
     prefixed: (f64, Option<String>),
     pyramid: Pyramid,
@@ -166,8 +173,8 @@ impl std::fmt::Debug for Pyramid {
 }
 
 impl Overview {
-    /// Reads whole signals in one pass over the log. Returns them in their order; `None` if the log
-    /// has no such topic or field.
+    /// Reads whole signals in one pass over the log. The results have the order of `signals`, with
+    /// `None` for a signal whose topic or field the log lacks.
     ///
     /// # Errors
     /// Returns an error if the log cannot be read, or a topic has no columns.
@@ -176,7 +183,7 @@ impl Overview {
         let overview = |(signal, found): (&Signal, Option<_>)| {
             let (described, mut pyramid): (Described, Pyramid) = found?;
             pyramid.finish();
-            // Whether an integer is drawn in steps depends on its values.
+            // The drawing style of integers depends on their values.
             let points = pyramid.thin(pyramid.span(), 2000).points(0);
             let series = described.series(points, pyramid.count);
             let panel = Panel::new("", vec![series]);
@@ -188,58 +195,71 @@ impl Overview {
         Ok(signals.iter().zip(whole).map(overview).collect())
     }
 
-    /// Returns which signal it is of.
+    /// Returns the signal.
     pub fn signal(&self) -> &Signal {
         &self.signal
     }
 
-    /// Returns the part between two times of the log's clock, reduced to `width` columns. Seconds
-    /// count from `zero`. The minimum and maximum of each column are exact, except at its borders
-    /// where the part has more than 512 values per column: there, the extremes of 256 values belong
-    /// to the column in which they are.
+    /// Returns a time range of some overviews, reduced to `width` columns each. The range is in
+    /// nanoseconds of the log's clock, and seconds count from `zero`. Signals whose overview is too
+    /// coarse for the range are read from the log, all in one pass.
+    ///
+    /// The minimum and maximum of each column are exact if the range has at most 512 values per
+    /// column. Above that, the extremes of a block of 256 values at a column border may appear in
+    /// the neighboring column.
     ///
     /// # Errors
     /// Returns an error if the log cannot be read.
-    pub fn part(
-        &self,
+    pub fn parts<'o>(
         log: &dyn LogReader,
+        overviews: impl IntoIterator<Item = &'o Self>,
         span: (i64, i64),
         width: usize,
         zero: i64,
-    ) -> Result<Series, ExportError> {
-        let mut series = self.series.clone();
-        if self.pyramid.is_enough(span, width) {
-            series.points = self.pyramid.thin(span, width).points(zero);
-        } else {
-            let mut read = super::read(log, std::slice::from_ref(&self.signal), span, width, zero)?;
-            series.points = read.pop().flatten().map(|series| series.points).unwrap_or_default();
+    ) -> Result<Vec<Series>, ExportError> {
+        let (mut parts, mut coarse, mut signals) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, overview) in overviews.into_iter().enumerate() {
+            let mut series = overview.series.clone();
+            if overview.pyramid.is_enough(span, width) {
+                series.points = overview.pyramid.thin(span, width).points(zero);
+            } else {
+                coarse.push(number);
+                signals.push(overview.signal.clone());
+            }
+            parts.push(series);
         }
-        Ok(series)
+        if signals.is_empty() {
+            return Ok(parts);
+        }
+        for (number, read) in coarse.into_iter().zip(super::read(log, &signals, span, width, zero)?) {
+            parts[number].points = read.map(|series| series.points).unwrap_or_default();
+        }
+        Ok(parts)
     }
 
-    /// Returns by what values are divided on an axis, and the unit of the quotients: `mA`.
+    /// Returns the divisor of the axis labels, and the unit with the matching prefix: `mA`.
     pub fn prefixed(&self) -> (f64, Option<&str>) {
         (self.prefixed.0, self.prefixed.1.as_deref())
     }
 
-    /// Returns the memory it uses, in bytes.
+    /// Returns the memory use in bytes.
     pub fn bytes(&self) -> usize {
         self.pyramid.levels.iter().map(|level| level.capacity() * size_of::<Column>()).sum()
     }
 }
 
 impl Series {
-    /// Returns whether each value holds until the next one.
+    /// Returns whether each value stays in effect until the next one, so that the line has steps.
     pub fn is_step(&self) -> bool {
         self.look != Look::Line
     }
 
-    /// Returns whether the values are states, drawn as a lane.
+    /// Returns whether the values are states, which are drawn as a lane.
     pub fn is_lane(&self) -> bool {
         self.look == Look::Lane
     }
 
-    /// Returns the names of states by value; empty if they have none.
+    /// Returns the names of states by value. Empty if the values have no names.
     pub fn state_names(&self) -> &'static [(i64, &'static str)] {
         self.names
     }

@@ -1,4 +1,4 @@
-//! PNG and PDF of the SVG, with the embedded font.
+//! Renders the SVG as PNG and PDF, with an embedded font.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use usvg::fontdb::Database;
 use super::model::Picture;
 use crate::ExportError;
 
-/// Inter, subsets: assets/Inter-LICENSE.txt.
+/// Subsets of the font Inter, see assets/Inter-LICENSE.txt.
 const FONTS: [&[u8]; 2] =
     [include_bytes!("../../assets/Inter-Regular.otf"), include_bytes!("../../assets/Inter-SemiBold.otf")];
 
-/// Pixels per inch at which a unit of the SVG is one pixel.
+/// Resolution in pixels per inch at which an SVG unit is one pixel.
 const UNIT: u32 = 96;
 
-/// Maximum number of pixels of a PNG: half a gigabyte of memory.
+/// Maximum number of pixels in a PNG. They take half a gigabyte of memory.
 const MOST_PIXELS: f64 = 120e6;
 
 fn fonts(files: &[&[u8]]) -> Database {
@@ -28,7 +28,7 @@ fn fonts(files: &[&[u8]]) -> Database {
     fonts
 }
 
-/// Parses the SVG. Fonts of the system are not used: the same plot gives the same bytes everywhere.
+/// Parses the SVG. System fonts are not used, so that a plot gives the same bytes on every machine.
 fn tree(svg: &str, files: &[&[u8]]) -> Result<usvg::Tree, ExportError> {
     let mut options = usvg::Options { font_family: "Inter".to_owned(), ..usvg::Options::default() };
     options.fontdb = Arc::new(fonts(files));
@@ -51,7 +51,7 @@ pub(super) fn png(svg: &str, picture: &Picture, out: impl Write) -> Result<(), E
     #[expect(clippy::cast_possible_truncation, reason = "a factor")]
     let scale = resvg::tiny_skia::Transform::from_scale(scale as f32, scale as f32);
     resvg::render(&tree, scale, &mut pixels.as_mut());
-    // The paper is opaque.
+    // The background is opaque, so the alpha channel can be dropped.
     let rgb: Vec<u8> = pixels.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
     let mut encoder = png::Encoder::new(out, size.0, size.1);
     encoder.set_color(png::ColorType::Rgb);
@@ -72,7 +72,7 @@ fn failed(error: png::EncodingError) -> ExportError {
 }
 
 pub(super) fn pdf(svg: &str, mut out: impl Write) -> Result<(), ExportError> {
-    // svg2pdf numbers several fonts in no fixed order: with one font, the bytes are always the same.
+    // svg2pdf numbers fonts in no fixed order. A single font keeps the output reproducible.
     let page = svg2pdf::PageOptions { dpi: 96.0 };
     let bytes = svg2pdf::to_pdf(&tree(svg, &FONTS[..1])?, svg2pdf::ConversionOptions::default(), page)
         .map_err(|error| ExportError::Format(error.to_string()))?;

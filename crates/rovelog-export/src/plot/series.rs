@@ -1,15 +1,16 @@
-//! Reading of series, reduced while they are read: memory depends on the width of the plot alone.
+//! Reads series and reduces them on the way, so that memory depends only on the width of the plot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use arrow_schema::DataType;
+use rovelog::core::schema::ValueNames;
 use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic, TopicId};
 
-use crate::signal::{self, Program, Signal, label, timed};
+use crate::signal::{self, Columns, Program, Signal, label, timed};
 use crate::{ExportError, meaning};
 
-/// A line: a signal reduced to the width of a plot.
+/// A signal reduced to the width of a plot.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Series {
@@ -17,37 +18,37 @@ pub struct Series {
     pub name: String,
     /// Unit of the values, if the log has one.
     pub unit: Option<String>,
-    /// Seconds and values in time order; NaN breaks the line.
+    /// Points as (seconds, value), in time order. NaN interrupts the line.
     pub points: Vec<(f64, f64)>,
     /// Number of values before the reduction.
     pub count: u64,
-    /// How the values are drawn.
+    /// Drawing style.
     pub(crate) look: Look,
-    /// Names of states, by value.
+    /// State names by value.
     pub(crate) names: &'static [(i64, &'static str)],
 }
 
-/// How values are drawn.
+/// Drawing style of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// As a line from value to value.
+    /// Straight lines between values.
     #[default]
     Line,
-    /// Each value holds until the next one.
+    /// Steps: each value stays in effect until the next one.
     Steps,
-    /// As a lane of states.
+    /// A lane of states.
     Lane,
 }
 
 impl Series {
-    /// Returns a line through points.
+    /// Creates a line from (seconds, value) points.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         let count = points.len() as u64;
         Self { name: name.into(), unit: None, count, points, look: Look::Line, names: &[] }
     }
 
-    /// Chooses how the values are drawn: on/off signals and states with names as lanes, small
-    /// integers, and integers with few values, as steps.
+    /// Chooses the drawing style. On/off signals and named states become lanes. Small integer
+    /// types, and integers with few distinct values, become steps.
     fn choose_look(&mut self, data_type: &DataType, names: &'static [(i64, &'static str)]) {
         self.names = names;
         self.look = match data_type {
@@ -72,7 +73,7 @@ impl Series {
         true
     }
 
-    /// Reduces the line again, to `width` columns of `span` seconds.
+    /// Reduces the series again, to `width` columns within `span` seconds.
     pub(crate) fn reduce(&mut self, span: (f64, f64), width: usize) {
         #[expect(clippy::cast_possible_truncation, reason = "seconds of nanoseconds")]
         let nanos = |seconds: f64| (seconds * 1e9).round() as i64;
@@ -91,23 +92,23 @@ impl Series {
     }
 }
 
-/// Maximum number of values of an integer that is drawn in steps.
+/// Maximum number of distinct values for which an integer is drawn in steps.
 const FEW: usize = 16;
 
-/// Takes the values of a signal, with their times in nanoseconds of the log's clock.
+/// Receives the values of a signal, with their times in nanoseconds of the log's clock.
 pub(super) trait Sink {
     fn push(&mut self, time: i64, value: f64);
 }
 
-/// One column of pixels, or a block of values: the first, minimum, maximum and last value, with
-/// their times.
+/// Summary of a pixel column or a block: the first, minimum, maximum and last value, with their
+/// times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     first: (i64, f64),
     min: (i64, f64),
     max: (i64, f64),
     last: (i64, f64),
-    /// True if it contains NaN.
+    /// True if one of the values is NaN.
     broken: bool,
 }
 
@@ -138,7 +139,7 @@ impl Column {
         }
     }
 
-    /// Returns the column of the values of both.
+    /// Merges two summaries. `after` must be later.
     pub(super) fn join(mut self, after: Self) -> Self {
         for (time, value) in [after.first, after.min, after.max, after.last] {
             self.push(time, value);
@@ -147,24 +148,25 @@ impl Column {
         self
     }
 
-    /// Returns its first and its last time.
+    /// Returns the first and last time.
     pub(super) fn span(&self) -> (i64, i64) {
         (self.first.0, self.last.0)
     }
 
-    /// Returns whether some of its time is in a span.
+    /// Returns whether the time range overlaps a span.
     pub(super) fn overlaps(&self, (start, end): (i64, i64)) -> bool {
         self.first.0 <= end && self.last.0 >= start
     }
 }
 
-/// Reduction of one signal.
+/// Reduces one signal to pixel columns while it is read.
 pub(crate) struct Thin {
     start: i64,
     /// Nanoseconds per column.
     step: u64,
     width: usize,
-    /// Columns with values, by number: a log of many topics has few in each.
+    /// Columns that have values, as (column number, summary). A sparse list, because most columns
+    /// are empty for signals with few rows.
     columns: Vec<(usize, Column)>,
     count: u64,
 }
@@ -185,7 +187,7 @@ impl Thin {
         }
     }
 
-    /// Adds a block of values by its extremes; they may be in several columns.
+    /// Adds the summary of a block. Its values may belong to several columns.
     pub(super) fn add(&mut self, block: &Column) {
         for (time, value) in [block.first, block.min, block.max, block.last] {
             self.push(time, value);
@@ -196,14 +198,15 @@ impl Thin {
         }
     }
 
-    /// Returns the number of the column of a time.
+    /// Returns the column number for a time.
     #[inline]
     fn number(&self, time: i64) -> Option<usize> {
         let after = u64::try_from(time.checked_sub(self.start)?).ok()?;
         usize::try_from(after / self.step).ok().filter(|number| *number < self.width)
     }
 
-    /// Finds a column by its number. Nearly always it is the last one, or the next.
+    /// Returns the column with this number. Rows mostly arrive in time order, so it is nearly
+    /// always the last or the next one.
     #[inline]
     fn place(&self, number: usize) -> Result<usize, usize> {
         match self.columns.last() {
@@ -228,7 +231,8 @@ impl Thin {
             }
             let ends_finite = column.last.1.is_finite();
             if column.broken && ends_finite && points.last().is_some_and(|(_, value)| value.is_finite()) {
-                // The line is broken somewhere in the column, which is one pixel wide.
+                // The position of the gap within the column does not matter, as the column is one
+                // pixel wide.
                 let at = points.last().map_or(0.0, |(time, _)| *time);
                 points.push((at, f64::NAN));
                 points.push((at, column.last.1));
@@ -245,10 +249,12 @@ impl Sink for Thin {
     }
 }
 
-/// Reads signals between two times of the log's clock, reduced to `width` columns, in one pass over
-/// the log; expressions of several topics, or with a memory, in a pass of their own. Seconds count
-/// from `zero`. Rows without a time are left out. Returns the series in the order of the signals,
-/// `None` if the log has no such topic or field.
+/// Reads signals within a time range of the log's clock, reduced to `width` columns. Seconds count
+/// from `zero`, and rows without a time are skipped. The results have the order of `signals`, with
+/// `None` for a signal whose topic or field the log lacks.
+///
+/// All signals share one pass over the log, except expressions that use several topics or earlier
+/// rows. Each of these needs its own pass.
 ///
 /// # Errors
 /// Returns an error if the log cannot be read, or a topic has no columns.
@@ -265,7 +271,24 @@ pub fn read(
     Ok(found.into_iter().map(|found| found.map(series)).collect())
 }
 
-/// What is known of a signal without its values.
+/// What the signals of a topic have in common. It is looked up once, because a topic may have tens of
+/// thousands of them.
+struct About<'t> {
+    topic: &'t Topic,
+    label: &'t str,
+    /// Names of values by field, for the fields that have some.
+    names: HashMap<&'t str, ValueNames>,
+}
+
+impl<'t> About<'t> {
+    fn of(log: &dyn LogReader, topic: &'t Topic) -> Self {
+        let fields = topic.schema.iter().flat_map(|schema| &schema.fields);
+        let names = fields.filter_map(|field| Some((&*field.name, field.names?)));
+        Self { topic, label: label(log, &topic.name), names: names.collect() }
+    }
+}
+
+/// Description of a signal, without its values.
 pub(super) struct Described {
     name: String,
     unit: Option<String>,
@@ -274,7 +297,7 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// Returns the line through points.
+    /// Creates the series from its points.
     pub(super) fn series(self, points: Vec<(f64, f64)>, count: u64) -> Series {
         let mut series = Series::new(self.name, points);
         (series.count, series.unit) = (count, self.unit);
@@ -282,15 +305,15 @@ impl Described {
         series
     }
 
-    /// Describes a signal: as the log describes it, if it is a field.
-    fn of(log: &dyn LogReader, topic: &Topic, signal: &Signal, program: &Program) -> Self {
+    /// Describes a signal. The description of a plain field comes from the log.
+    fn of(log: &dyn LogReader, about: &About<'_>, signal: &Signal, program: &Program) -> Self {
         let Some(leaf) = program.leaf() else { return Self::of_expression(signal) };
         let unit = leaf.field.metadata().get("unit").map(String::as_str);
-        let unit = unit.or_else(|| meaning::unit(log, topic, &leaf.name));
+        let unit = unit.or_else(|| meaning::unit(log, about.topic, &leaf.name));
         Self {
-            name: format!("{}.{}", label(log, &topic.name), leaf.name),
+            name: format!("{}.{}", about.label, leaf.name),
             unit: unit.filter(|_| leaf.data_type != DataType::Boolean).map(meaning::written),
-            names: meaning::names(topic, &leaf.name),
+            names: about.names.get(&*leaf.name).copied().unwrap_or_default(),
             data_type: leaf.data_type.clone(),
         }
     }
@@ -301,14 +324,14 @@ impl Described {
     }
 }
 
-/// Returns whether a signal is read with others in one pass, and in parts: it is of one topic, and
-/// no value depends on the rows before.
+/// Returns whether a signal can be read in the common pass and in parts: it uses one topic, and no
+/// value depends on earlier rows.
 pub(super) fn is_direct(signal: &Signal) -> bool {
     signal.topics().len() == 1 && !signal.has_memory()
 }
 
-/// Reads signals in one pass over the log, each into a sink; those that are not
-/// [direct](is_direct), in a pass of their own. Rows without a time are left out.
+/// Reads signals in one pass over the log, each into its sink. Signals that are not
+/// [direct](is_direct) need a pass of their own. Rows without a time are skipped.
 pub(super) fn collect<S: Sink>(
     log: &dyn LogReader,
     signals: &[Signal],
@@ -333,11 +356,12 @@ pub(super) fn collect<S: Sink>(
     let mut programs: BTreeMap<TopicId, Vec<(usize, Program)>> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| select.keeps_topic(topic)) {
         let schema = arrow_array::RecordBatchReader::schema(&log.own(topic)?.columns(&select)?);
-        let wanted = direct.get(&*topic.name).or_else(|| direct.get(label(log, &topic.name)));
+        let (columns, about) = (Columns::of(&schema), About::of(log, topic));
+        let wanted = direct.get(&*topic.name).or_else(|| direct.get(about.label));
         for i in wanted.into_iter().flatten() {
-            let program = Program::new(&signals[*i], &schema, |operand| operand.field.clone());
+            let program = Program::new(&signals[*i], &columns, |operand| operand.field.clone());
             let Some(program) = program else { continue };
-            found[*i] = Some((Described::of(log, topic, &signals[*i], &program), sink()));
+            found[*i] = Some((Described::of(log, &about, &signals[*i], &program), sink()));
             programs.entry(topic.id).or_default().push((*i, program));
         }
     }

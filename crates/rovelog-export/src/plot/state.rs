@@ -1,20 +1,20 @@
-//! States over time: on and off, or numbers with names.
+//! States over time: on/off signals, and numbers with names.
 
 use super::series::Series;
 
-/// What holds in a part of a lane.
+/// State of a section of a lane.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum State {
-    /// 0 of an on/off signal.
+    /// An on/off signal that is 0.
     Off,
-    /// Anything else.
+    /// An on/off signal that is not 0.
     On,
-    /// A number, and its name or its digits.
+    /// A numbered state: its color index, and its name or number as text.
     Named(usize, String),
 }
 
-/// Returns the states of a series with their ranges of time, one after the other. The last state
-/// ends at the last value.
+/// Returns the states of a series with their time ranges, in time order. The last state ends at the
+/// last value.
 pub(super) fn states(series: &Series) -> Vec<((f64, f64), State)> {
     let mut found: Vec<((f64, f64), f64)> = Vec::new();
     let mut open = false;
@@ -28,7 +28,7 @@ pub(super) fn states(series: &Series) -> Vec<((f64, f64), State)> {
         }
         open = value.is_finite();
     }
-    // Colours are given in the order in which states appear, as those of flight modes are.
+    // Colors are assigned in order of first appearance, as for flight modes.
     let mut seen: Vec<u64> = Vec::new();
     let number = |value: f64| {
         let known = seen.iter().position(|bits| *bits == value.to_bits());

@@ -1,4 +1,4 @@
-//! The drawing of a plot as SVG, of which PNG and PDF are made too.
+//! Draws a plot as SVG. PNG and PDF are rendered from it.
 
 use std::fmt::Write as _;
 
@@ -10,20 +10,20 @@ use super::text::{WIDE, fitted, width};
 use super::theme::Colours;
 use crate::xml::escape;
 
-/// Height of a panel's plot area, and of one lane with its name.
+/// Heights of the plot area of a panel, and of a lane with its name.
 const PANEL: f64 = 180.0;
 const LANE: f64 = 34.0;
-/// Height of a row of a legend, of the title of a panel, and of the flight modes.
+/// Heights of a legend row, of a panel title, and of the flight modes.
 const ROW: f64 = 18.0;
 const TITLE: f64 = 22.0;
 const MODES: f64 = 20.0;
 const MARGIN: f64 = 16.0;
-/// Sizes of text.
+/// Text sizes.
 const SMALL: f64 = 11.0;
 const NORMAL: f64 = 13.0;
 const LARGE: f64 = 16.0;
 
-/// Alignment of a text at its point.
+/// Text alignment relative to its anchor point.
 #[derive(Clone, Copy)]
 enum Anchor {
     Start,
@@ -31,11 +31,11 @@ enum Anchor {
     End,
 }
 
-/// The areas of a panel, from top to bottom.
+/// Layout of a panel, from top to bottom.
 struct Place<'a> {
     panel: &'a Panel,
     scale: Option<Scale>,
-    /// Lines of the legend: indices of series.
+    /// Legend rows, as indices of series.
     legend: Vec<Vec<usize>>,
     height: f64,
 }
@@ -48,12 +48,12 @@ struct Svg<'a> {
     right: f64,
 }
 
-/// Returns the plot as SVG.
+/// Draws the plot and returns the SVG text.
 pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
     let colours = picture.theme.colours();
     let full = f64::from(picture.width.max(200));
     let right = full - MARGIN;
-    // What is above, between and below the plot areas has a fixed height.
+    // Everything outside the plot areas has a fixed height. The plot areas share the rest.
     let modes = if plot.bands.is_empty() { 0.0 } else { MODES + 6.0 };
     let hidden = hidden_names(plot, right - 60.0);
     let mode_rows =
@@ -81,7 +81,7 @@ pub(super) fn draw(plot: &Plot, picture: &Picture) -> String {
         labels.map(|(_, label)| width(label, SMALL)).fold(28.0, f64::max).min(full / 3.0) + 8.0 + MARGIN;
     let grown = head + foot + around + places.iter().map(|place| place.height).sum::<f64>();
     let height = picture.height.map_or(grown, |height| f64::from(height).max(grown)).ceil();
-    // What screen readers say of the picture.
+    // Text for screen readers.
     let name = if plot.title.is_empty() {
         plot.panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>().join(", ")
     } else {
@@ -118,13 +118,13 @@ fn lanes_height(panel: &Panel) -> f64 {
     panel.series.len() as f64 * LANE + 4.0
 }
 
-/// Returns how many labels fit at this distance.
+/// Returns how many labels fit at this spacing.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 fn many(pixels: f64, apart: f64) -> usize {
     (pixels / apart).clamp(2.0, 100.0) as usize
 }
 
-/// Distributes entries of these widths to rows.
+/// Distributes entries of these widths to rows, and returns their indices by row.
 fn rows(widths: &[f64], space: f64) -> Vec<Vec<usize>> {
     let mut rows: Vec<Vec<usize>> = Vec::new();
     let mut used = f64::INFINITY;
@@ -139,7 +139,7 @@ fn rows(widths: &[f64], space: f64) -> Vec<Vec<usize>> {
     rows
 }
 
-/// Returns the rows of a panel's legend.
+/// Returns the rows of a panel's legend, as indices of series.
 fn legend(panel: &Panel, space: f64) -> Vec<Vec<usize>> {
     if !panel.has_legend() {
         return Vec::new();
@@ -148,7 +148,7 @@ fn legend(panel: &Panel, space: f64) -> Vec<Vec<usize>> {
     rows(&widths, space)
 }
 
-/// Returns the flight modes whose names do not fit into any of their bands.
+/// Returns the flight modes whose names fit into none of their bands, and so need a legend.
 fn hidden_names(plot: &Plot, space: f64) -> Vec<String> {
     let length = (plot.span.1 - plot.span.0).max(f64::MIN_POSITIVE);
     let fits = |name: &str| {
@@ -203,7 +203,8 @@ impl Svg<'_> {
         );
     }
 
-    /// Returns the part of a range of time that is shown, as positions.
+    /// Converts a time range to horizontal positions, clipped to the shown range. Returns `None` if
+    /// it is not visible.
     fn shown(&self, (from, to): (f64, f64)) -> Option<(f64, f64)> {
         let (from, to) = (from.max(self.plot.span.0), to.min(self.plot.span.1));
         (from <= to).then(|| (self.x(from), self.x(to)))
@@ -224,7 +225,7 @@ impl Svg<'_> {
         }
     }
 
-    /// Writes the flight modes whose bands are too short for their names.
+    /// Draws the legend of flight modes whose bands are too short for their names.
     fn mode_legend(&mut self, y: &mut f64, hidden: &[String], rows: &[Vec<usize>]) {
         let names: Vec<String> = self.plot.band_names().into_iter().map(str::to_owned).collect();
         for row in rows {
@@ -240,12 +241,12 @@ impl Svg<'_> {
         }
     }
 
-    /// Draws a panel from `top` on. Returns its lower end.
+    /// Draws a panel below `top`. Returns the position of its lower end.
     fn panel(&mut self, place: &Place<'_>, ticks: &[Tick], top: f64) -> f64 {
         let unit = place.scale.as_ref().and_then(|scale| scale.unit.clone());
         let space = self.right - self.left - unit.as_deref().map_or(0.0, |unit| width(unit, NORMAL) + 20.0);
         let title = fitted(&place.panel.title, NORMAL * WIDE, space);
-        // The unit follows the title, however wide the viewer's font is.
+        // A `tspan` puts the unit right after the title, whatever font the viewer substitutes.
         let unit = unit.map_or_else(String::new, |unit| {
             let (faint, unit) = (self.colours.faint, escape(&unit).into_owned());
             format!("<tspan dx=\"6\" font-weight=\"400\" fill=\"{faint}\">[{unit}]</tspan>")
@@ -333,7 +334,7 @@ impl Svg<'_> {
         }
     }
 
-    /// Returns the path of a line; of steps, with corners.
+    /// Returns the SVG path of a series. Steps get corners.
     fn path(&self, series: &Series, y: impl Fn(f64) -> f64) -> String {
         let mut path = String::new();
         let mut before: Option<(f64, f64)> = None;
@@ -344,7 +345,7 @@ impl Svg<'_> {
             }
             let here = (self.x(*time), y(*value));
             let _ = match before {
-                // A line to the point itself is a dot, of a value without neighbours too.
+                // A line of length zero draws a dot, so that an isolated value is visible.
                 None => write!(path, "M{:.1} {:.1}h0", here.0, here.1),
                 Some(_) if series.is_step() => write!(path, "H{:.1}V{:.1}", here.0, here.1),
                 Some(_) => write!(path, "L{:.1} {:.1}", here.0, here.1),
@@ -354,7 +355,7 @@ impl Svg<'_> {
         path
     }
 
-    /// Draws states as lanes below each other, each with its name.
+    /// Draws states as named lanes below each other.
     fn lanes(&mut self, panel: &Panel, top: f64) {
         for (i, series) in panel.series.iter().enumerate() {
             let y = top + 2.0 + i as f64 * LANE;
@@ -382,7 +383,7 @@ impl Svg<'_> {
         }
     }
 
-    /// Writes the time axis below the last panel.
+    /// Draws the time axis below the last panel.
     fn times(&mut self, ticks: &[Tick], bottom: f64) {
         let y = bottom + 2.0;
         let mut free = 0.0;
@@ -404,7 +405,7 @@ impl Svg<'_> {
     }
 }
 
-/// Returns the colour and dashes of a line, as attributes.
+/// Returns the SVG attributes for the color and dashes of a line.
 fn stroke(colours: &Colours, i: usize) -> String {
     let (colour, dashes) = colours.line(i);
     if dashes.is_empty() {

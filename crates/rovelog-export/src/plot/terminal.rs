@@ -1,4 +1,4 @@
-//! Plots in a terminal: each character holds two by four dots.
+//! Plots for terminals. Each character is a Braille cell of two by four dots.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use super::model::{Panel, Plot};
 use super::series::Series;
 use super::state::{State, states};
 
-/// Width of the axis labels in columns.
+/// Width of the axis labels in characters.
 const MARGIN: usize = 10;
 
-/// Colours a text as the line with this number.
+/// Wraps text in the terminal color of the series with this index.
 type Colour<'a> = &'a dyn Fn(usize, &str) -> String;
 
-/// Returns a plot as text of `width` columns, each panel `height` lines high. Without `colour`,
-/// lines cannot be told apart, and each has a panel of its own.
+/// Renders a plot as text, `width` characters wide and with panels of `height` rows. Without
+/// `colour`, series cannot be told apart, so each gets a panel of its own.
 pub fn terminal(plot: &Plot, width: usize, height: usize, colour: Option<Colour<'_>>) -> String {
     let screen = Screen { plot, width: width.max(MARGIN + 10) - MARGIN, height: height.max(3), colour };
     let mut text = String::new();
@@ -49,7 +49,7 @@ struct Screen<'a> {
     colour: Option<Colour<'a>>,
 }
 
-/// Dots of a panel, and the line that each character shows.
+/// The dots of a panel, and the index of the series that colors each character.
 struct Dots {
     width: usize,
     bits: Vec<u8>,
@@ -58,7 +58,8 @@ struct Dots {
 
 impl Dots {
     fn set(&mut self, (x, y): (usize, usize), line: usize) {
-        // Braille numbers its dots down the left side, down the right side, then the lowest two.
+        // Braille dots are numbered down the left side, down the right side, then the two in the
+        // lowest row.
         let bit = [[0, 1, 2, 6], [3, 4, 5, 7]][x % 2][y % 4];
         let at = y / 4 * self.width + x / 2;
         self.bits[at] |= 1 << bit;
@@ -75,7 +76,7 @@ impl Dots {
     }
 }
 
-/// Returns which of `dots` a part of the way falls in.
+/// Returns the index of the dot at `part` (0 to 1) of the axis.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped before")]
 fn dot(part: f64, dots: usize) -> usize {
     ((part.clamp(0.0, 1.0) * (dots - 1) as f64).round() as usize).min(dots - 1)
@@ -136,7 +137,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes a row of characters; neighbours of one line are coloured together.
+    /// Writes a row of characters. Adjacent characters of one series are colored together.
     fn row(&self, dots: &Dots, row: usize, text: &mut String) {
         let from = row * dots.width;
         let bits = &dots.bits[from..from + dots.width];
@@ -184,7 +185,8 @@ impl Screen<'_> {
         }
     }
 
-    /// Returns a line of states: blocks for on, names after a mark for others.
+    /// Renders states as a line: blocks while on, and a mark with the name at the start of each
+    /// other state.
     fn lane(&self, found: &[((f64, f64), State)], line: usize) -> String {
         let mut cells = vec![(' ', line); self.width];
         for (span, state) in found {

@@ -1,9 +1,9 @@
-//! Width of text in the font of the pictures.
+//! Estimates the width of text in the font of the pictures.
 
 use std::borrow::Cow;
 
-/// Advances of the characters from space to `~` in Inter Regular, in thousandths of the size; a
-/// test compares them with the font.
+/// Advance widths of the characters from space to `~` in Inter Regular, in thousandths of the font
+/// size. A test compares them with the font.
 #[rustfmt::skip]
 const ADVANCES: [u16; 95] = [
     281, 278, 403, 631, 638, 812, 639, 222, 362, 362, 500, 659, 280, 460, 276, 357,
@@ -14,7 +14,7 @@ const ADVANCES: [u16; 95] = [
     609, 609, 372, 523, 364, 581, 557, 812, 540, 557, 541, 362, 327, 362, 659,
 ];
 
-/// Factor of bold text. Viewers may replace the font of an SVG by a wider one too.
+/// Width factor for bold text. It is also a reserve for viewers that substitute a wider font.
 pub(super) const WIDE: f64 = 1.08;
 
 fn advance(c: char) -> f64 {
@@ -22,13 +22,13 @@ fn advance(c: char) -> f64 {
     f64::from(known.and_then(|at| ADVANCES.get(at)).copied().unwrap_or(700)) / 1000.0
 }
 
-/// Returns the width of a text of this size, with a reserve for wider fonts.
+/// Returns the width of a text at a font size, with a reserve for wider fonts.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size * 1.04
 }
 
-/// Returns the text, shortened in the middle if it is wider than `space`: names of fields differ at
-/// their ends.
+/// Shortens a text in the middle if it is wider than `space`. Field names differ mostly at their
+/// ends, so both ends are kept.
 pub(super) fn fitted(text: &str, size: f64, space: f64) -> Cow<'_, str> {
     if width(text, size) <= space {
         return Cow::Borrowed(text);
@@ -42,7 +42,7 @@ pub(super) fn fitted(text: &str, size: f64, space: f64) -> Cow<'_, str> {
         if kept == 0 || width(&shortened, size) <= space {
             return Cow::Owned(shortened);
         }
-        // Names may be very long: halves first, then single characters.
+        // Remove half of a very long name at a time, then single characters.
         kept -= if width(&shortened, size) > space * 2.0 { kept.div_ceil(2) } else { 1 };
     }
 }

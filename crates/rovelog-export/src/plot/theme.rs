@@ -1,18 +1,18 @@
-//! Colours and dashes of lines, states and bands.
+//! Colors and dashes of lines, states and bands.
 
 use super::model::Theme;
 
-/// Colours of everything that is no line.
+/// Colors of a theme.
 pub(crate) struct Colours {
     pub(crate) paper: &'static str,
     pub(crate) text: &'static str,
     pub(crate) faint: &'static str,
     pub(crate) grid: &'static str,
     pub(crate) frame: &'static str,
-    /// Lines, distinguishable with any colour vision together with [`DASHES`], with a contrast of
-    /// 3 or more to the paper.
+    /// Line colors. Together with [`DASHES`] they can be told apart with any color vision
+    /// deficiency, and have a contrast of at least 3 to the background.
     pub(crate) lines: [&'static str; 7],
-    /// Fills of states and flight modes: light enough, or dark enough, for text on them.
+    /// Fill colors of states and flight modes, which leave enough contrast for text on them.
     pub(crate) fills: [&'static str; 8],
 }
 
@@ -36,7 +36,8 @@ const DARK: Colours = Colours {
     fills: ["#1f3d5a", "#5a3620", "#1d4a3a", "#4d2c48", "#4a4118", "#1b454e", "#3a414d", "#3b3159"],
 };
 
-/// Dashes of lines beyond the number of colours: lengths of stroke and space.
+/// Dash patterns as lengths of stroke and gap. The next pattern is used when all colors have been
+/// used.
 const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 3 2 3"];
 
 impl Theme {
@@ -49,12 +50,12 @@ impl Theme {
 }
 
 impl Colours {
-    /// Returns the colour and the dashes of a line.
+    /// Returns the color and dashes of a line.
     pub(crate) fn line(&self, i: usize) -> (&'static str, &'static str) {
         (self.lines[i % self.lines.len()], DASHES[i / self.lines.len() % DASHES.len()])
     }
 
-    /// Returns the fill of a state or flight mode.
+    /// Returns the fill color of a state or flight mode.
     pub(crate) fn fill(&self, i: usize) -> &'static str {
         self.fills[i % self.fills.len()]
     }

@@ -1,4 +1,4 @@
-//! What looks wrong in a log, in words.
+//! Findings of a report: sentences about what looks wrong in a log.
 
 use rovelog::AnyLog;
 use rovelog::core::text::count;
@@ -7,16 +7,16 @@ use rovelog::ulog_format::px4::{Entry, status_changes};
 
 use crate::plot::Plot;
 
-/// Vibration metric in m/s² above which Flight Review marks a log yellow, and red.
+/// Vibration metrics in m/s² above which Flight Review rates a log yellow, and red.
 const VIBRATION: (f64, f64) = (4.905, 9.81);
 
-/// CPU load from which PX4's documentation expects trouble.
+/// CPU load from which PX4's documentation expects problems.
 const BUSY: f64 = 0.9;
 
 /// Number of satellites below which a position is unreliable.
 const SATELLITES: f64 = 6.0;
 
-/// Returns sentences, and whether each is bad.
+/// Returns findings as sentences, each with `true` if it is severe.
 pub(super) fn of(log: &AnyLog, plot: &Plot) -> Vec<(bool, String)> {
     let mut found = Vec::new();
     if let AnyLog::Ulog(reader) = log {

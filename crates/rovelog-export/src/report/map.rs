@@ -1,4 +1,5 @@
-//! The track as a small map without tiles: a line, its start and its end, and a scale.
+//! Draws the track as a small map without background tiles: the line, its start and end, and a
+//! scale.
 
 use std::fmt::Write as _;
 
@@ -13,13 +14,13 @@ use crate::xml::escape;
 const SIZE: f64 = 520.0;
 const MARGIN: f64 = 24.0;
 
-/// Metres per degree of latitude.
+/// Meters per degree of latitude.
 const DEGREE: f64 = 111_195.0;
 
 pub(super) fn section(log: &AnyLog, page: &mut Page) {
     let (track, tally) = match track::of(log, &TrackOptions::default()) {
         Ok(found) => found,
-        // The format has no positions.
+        // The log's format has no positions, so there is no map.
         Err(error) if error.kind == ErrorKind::InvalidArgument => return,
         Err(error) => {
             page.section("track", "Track", "Track");
@@ -67,7 +68,7 @@ pub(super) fn section(log: &AnyLog, page: &mut Page) {
         let mut before = (f64::NAN, f64::NAN);
         for point in &segment.points {
             let (x, y) = place(point);
-            // Points closer than half a pixel are drawn once.
+            // Skip points closer than half a pixel to the previous one.
             if (x - before.0).abs() < 0.5 && (y - before.1).abs() < 0.5 {
                 continue;
             }
@@ -103,7 +104,7 @@ fn fold<'a>(
     points.map(of).reduce(pick).unwrap_or(0.0)
 }
 
-/// Returns 1, 2 or 5 times a power of ten, at most `length`.
+/// Returns the largest length of the form 1, 2 or 5 times a power of ten that is at most `length`.
 fn round_length(length: f64) -> f64 {
     let power = 10f64.powf(length.max(1e-3).log10().floor());
     [5.0, 2.0, 1.0].map(|factor| factor * power).into_iter().find(|round| *round <= length).unwrap_or(power)

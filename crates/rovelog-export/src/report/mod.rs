@@ -29,15 +29,15 @@ use rows::Span;
 /// Maximum rows of a table.
 const MOST_ROWS: usize = 5000;
 
-/// Content of a report.
+/// Options of a report.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReportOptions {
-    /// True to leave out the track, the parameters and identifying facts.
+    /// True to omit the track, the parameters and identifying facts.
     pub redact: bool,
-    /// Columns to which series are reduced: the resolution at maximum zoom.
+    /// Number of columns to which series are reduced. It is the resolution at maximum zoom.
     pub width: usize,
-    /// Colours of the page; `None`: those of the reader's system.
+    /// Color scheme of the page. `None` follows the reader's system.
     pub theme: Option<Theme>,
 }
 
@@ -47,7 +47,7 @@ impl Default for ReportOptions {
     }
 }
 
-/// Returns the time range of a log that is shown: that of its data, or those of its topics.
+/// Returns the time range shown in the report: that of the log's data, or of its topics.
 pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
     let nanos = |time: Option<Timestamp>| time.map(|time| time.nanos);
     let info = log.info();
@@ -61,7 +61,7 @@ pub fn span(log: &AnyLog) -> Option<(i64, i64)> {
     (start <= end).then_some((start, end))
 }
 
-/// Writes the page. The same log gives the same bytes.
+/// Writes the report as an HTML page. The output is reproducible.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails, or the log cannot be read.
@@ -76,12 +76,10 @@ pub fn write(
     let panels = panels::panels(log, at, options.redact)?;
     let mut plot =
         Plot::new(&provenance.source_name, panels, shown(span), "seconds from the start of the log");
-    plot.utc = match TimeBase::of(&**log) {
-        base @ TimeBase::Utc(_) => base.place(span.0),
-        TimeBase::Own(_) => None,
-    };
+    plot.utc = TimeBase::of(&**log).axis_start(span.0);
     plot.bands = bands(log, span);
-    // A single late record would compress all lines: the plots start and end where lines do.
+    // Trim the time axis to the lines, because a single late record of another topic would squeeze
+    // them.
     let times = || plot.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
     let drawn = times().fold((plot.span.1, 0.0), |(from, to), (time, _)| (time.min(from), time.max(to)));
     if drawn.0 < drawn.1 {
@@ -115,8 +113,8 @@ pub fn write(
     Ok(out.write_all(page.finish(&provenance.source_name, options.theme).as_bytes())?)
 }
 
-/// Writes a plot as a page with zoom, and nothing else of its log. `theme` is fixed, or follows the
-/// reader's system.
+/// Writes a plot as an HTML page with zoom, without other content of the log. `theme` is the color
+/// scheme; `None` follows the reader's system.
 ///
 /// # Errors
 /// Returns an error if writing to the output fails.
@@ -126,12 +124,12 @@ pub fn plot(plot: &Plot, theme: Option<Theme>, mut out: impl Write) -> Result<()
     Ok(out.write_all(page.finish(&plot.title, theme).as_bytes())?)
 }
 
-/// Returns the seconds of a time range, from its start.
+/// Converts a time range to seconds since its start.
 fn shown((start, end): (i64, i64)) -> (f64, f64) {
     (0.0, end.saturating_sub(start).max(1) as f64 / 1e9)
 }
 
-/// Returns the flight modes of a PX4 log between two times, in seconds from the first; none for
+/// Returns the flight modes of a PX4 log within a time range, in seconds since its start. Empty for
 /// other logs.
 pub fn bands(log: &AnyLog, (start, end): (i64, i64)) -> Vec<Band> {
     let AnyLog::Ulog(reader) = log else { return Vec::new() };
@@ -234,7 +232,7 @@ fn problems(log: &AnyLog, plot: &Plot, page: &mut Page) {
     left_out(found.total().saturating_sub(shown), "rovelog check", page);
 }
 
-/// Says how many rows a table lacks, and which command lists them.
+/// Notes how many rows a table omits, and which command lists them.
 fn left_out(rows: u64, command: &str, page: &mut Page) {
     if rows > 0 {
         let rows = count(rows, "more row");
@@ -242,7 +240,7 @@ fn left_out(rows: u64, command: &str, page: &mut Page) {
     }
 }
 
-/// Writes the types of messages, the busiest first, with their topics.
+/// Writes the message types with their topics, the most frequent type first.
 fn types(log: &AnyLog, page: &mut Page) {
     let mut types: BTreeMap<&str, (u64, Vec<&str>)> = BTreeMap::new();
     for topic in log.topics().iter().filter(|topic| topic.count > 0) {
@@ -326,7 +324,8 @@ fn console(log: &AnyLog, zero: i64, page: &mut Page) {
     left_out(more as u64, "rovelog messages", page);
 }
 
-/// Writes the parameters and their changes, at seconds since `zero`, as in the console and the plots.
+/// Writes the parameters and their changes. Times are seconds since `zero`, as in the console and
+/// the plots.
 fn parameters(parameters: &rovelog::ulog_format::Parameters, zero: i64, page: &mut Page) {
     if parameters.initial.is_empty() && parameters.changed.is_empty() {
         return;
@@ -374,7 +373,7 @@ fn parameters(parameters: &rovelog::ulog_format::Parameters, zero: i64, page: &m
     left_out(more as u64, "rovelog params", page);
 }
 
-/// Returns the seconds since `zero`, nanoseconds of the log's clock.
+/// Formats a time as seconds since `zero`, which is in nanoseconds of the log's clock.
 fn since(time: Timestamp, zero: i64) -> String {
     format!("{:.3}", time.nanos.wrapping_sub(zero) as f64 / 1e9)
 }

@@ -1,5 +1,5 @@
-//! The plots of a report: those of Flight Review for a PX4 log, power and currents for a power log,
-//! and the first fields of the busiest topics.
+//! Selects the plots of a report: Flight Review's for PX4 logs, power and currents for power logs,
+//! and otherwise the first fields of the busiest topics.
 
 use rovelog::{AnyLog, LogReader, Topic};
 
@@ -9,12 +9,12 @@ use crate::ExportError;
 use crate::plot::{Panel, Series, read};
 use crate::signal::{Signal, measured_fields};
 
-/// Maximum number of panels for other logs, of lines in each, and of signals per topic.
+/// Limits for other logs: number of panels, lines per panel, and signals per topic.
 const MOST: usize = 12;
 const LINES: usize = 6;
 const SIGNALS: usize = 32;
 
-/// Suffixes of field names that are not measurements, or that the track shows better.
+/// Suffixes of fields that are not plotted: metadata, and positions, which the track shows better.
 const ABOUT: &[&str] = &[
     "seq",
     "version",
@@ -33,8 +33,8 @@ const ABOUT: &[&str] = &[
     "longitude",
 ];
 
-/// Returns the panels that the log's reader asks for first; for logs of unknown content, those of
-/// the busiest topics. `redact` leaves out positions.
+/// Returns the panels for a known kind of log, and otherwise those of the busiest topics. `redact`
+/// omits positions.
 pub(super) fn panels(log: &AnyLog, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let mut panels = match log {
         AnyLog::Ulog(_) => px4::panels(&**log, at, redact)?,
@@ -47,8 +47,8 @@ pub(super) fn panels(log: &AnyLog, at: Span, redact: bool) -> Result<Vec<Panel>,
     Ok(panels)
 }
 
-/// Returns panels of the busiest topics: one for each unit; fields without a unit are grouped by
-/// their parent.
+/// Returns panels of the busiest topics, one for each unit. Fields without a unit are grouped by
+/// their parent struct.
 fn any(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let mut panels = Vec::new();
     let mut topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 1).collect();
@@ -81,17 +81,17 @@ fn any(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, Export
         }
         panels.extend(groups.into_iter().map(|(_, panel)| panel));
     }
-    // Constants say little; without anything else they are better than nothing.
+    // Constant signals are shown only if nothing else could be.
     if panels.iter().any(|panel| !panel.series.iter().all(is_flat)) {
         panels.retain(|panel| !panel.series.iter().all(is_flat));
     }
-    // Measurements before on/off signals.
+    // Measurements come before on/off signals. The sort is stable.
     panels.sort_by_key(Panel::is_lanes);
     panels.truncate(MOST);
     Ok(panels)
 }
 
-/// Returns whether a field is one of the log's own and holds a measurement.
+/// Returns whether a field holds a measurement and is stored in the log, not derived.
 fn measures(topic: &Topic, field: &str) -> bool {
     let path = |name: &str| name.split(['.', '[']).next().map(str::to_owned);
     let own = topic.schema.as_ref().is_none_or(|schema| {
@@ -102,8 +102,7 @@ fn measures(topic: &Topic, field: &str) -> bool {
     own && !aside && !ABOUT.contains(&last)
 }
 
-/// Returns the parent of a field without a unit: `pose.position` of `pose.position.x`, `q` of
-/// `q[0]`.
+/// Returns the parent of a field: `pose.position` for `pose.position.x`, `q` for `q[0]`.
 fn part(field: &str) -> &str {
     field.rfind(['.', '[']).map_or("", |end| &field[..end])
 }
@@ -112,7 +111,7 @@ fn is_flat(series: &Series) -> bool {
     series.range().is_none_or(|(low, high)| low >= high)
 }
 
-/// Returns whether a field says where the vehicle was.
+/// Returns whether a field reveals the position of the vehicle.
 fn is_place(field: &str) -> bool {
     ["latitude", "longitude", "altitude", "height", "position.", "translation."]
         .iter()
@@ -124,7 +123,7 @@ fn series(log: &dyn LogReader, signals: &[Signal], at: Span) -> Result<Vec<Serie
     Ok(read(log, signals, at.times, at.width, at.zero)?.into_iter().flatten().collect())
 }
 
-/// Removes the topic from the names; it is in the title.
+/// Removes the topic from line names, because the panel title has it.
 fn short(mut series: Vec<Series>) -> Vec<Series> {
     for series in &mut series {
         if let Some((_, field)) = series.name.split_once('.') {

@@ -1,4 +1,5 @@
-//! A power log: values, charge and energy of the whole log, and currents and power over time.
+//! The report of a power log: statistics, charge and energy of the whole log, and currents and
+//! power over time.
 
 use std::fmt::Write as _;
 
@@ -16,10 +17,10 @@ use crate::page::Page;
 use crate::plot::{Panel, Series, Thin};
 use crate::xml::escape;
 
-/// Number of rows next to a range switch whose low values are ignored, as in `rovelog stats`.
+/// Number of rows around a range switch whose low-range values are ignored, as in `rovelog stats`.
 const SETTLE: u64 = 5;
 
-/// Returns options with the power of each current whose voltage has the same number.
+/// Pairs each current with the voltage of the same number, to compute power.
 fn options(log: &RldReader) -> StatsOptions {
     let voltage = |current: &Current| current.voltage.and_then(|at| log.channels().get(at));
     let currents = currents(log.channels()).into_iter();
@@ -27,7 +28,7 @@ fn options(log: &RldReader) -> StatsOptions {
     StatsOptions::default().with_margin(SETTLE).with_powers(powers)
 }
 
-/// Writes the values, charges and energies of the whole log.
+/// Writes the table of statistics, charges and energies.
 pub(super) fn section(log: &RldReader, page: &mut Page) -> Result<(), ExportError> {
     let mut sums = log.accumulator(&options(log)).map_err(failed)?;
     let stats = sums.stats(0..log.rows());
@@ -90,7 +91,8 @@ fn row(
     let total = total
         .filter(|_| sums.count > 0)
         .map_or_else(String::new, |(total, unit)| crate::plot::short(total, unit));
-    // Products of raw values have no sum of squares.
+    // Power is summed as products of raw values, without their squares, so it has no standard
+    // deviation.
     let deviation = if unit == "W" { String::new() } else { of(Sums::std) };
     let _ = write!(page, "<tr><td>{}</td>", escape(name));
     for cell in [of(Sums::mean), of(Sums::min), of(Sums::max), deviation, total] {
@@ -103,7 +105,7 @@ fn failed(error: RldError) -> ExportError {
     Error::from(error).into()
 }
 
-/// Returns panels of the power and the currents of two ranges as one.
+/// Returns panels of power and of currents. Currents measured in two ranges are merged.
 pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportError> {
     let sums = log.accumulator(&StatsOptions::default().with_margin(SETTLE)).map_err(failed)?;
     let currents: Vec<String> = sums.currents().iter().map(|current| current.name.clone()).collect();
@@ -116,7 +118,7 @@ pub(super) fn panels(log: &RldReader, at: Span) -> Result<Vec<Panel>, ExportErro
     let columns = log.columns_with(&Select::all(), &options).map_err(failed)?;
     let schema = arrow_array::RecordBatchReader::schema(&columns);
     let column = |name: &str| schema.index_of(name).ok();
-    // A current, its column, and that of its voltage.
+    // For each current: its name, its column, and the column of its voltage.
     let places: Vec<(String, usize, Option<usize>)> = currents
         .into_iter()
         .filter_map(|name| {

@@ -8,21 +8,22 @@ use crate::ExportError;
 use crate::plot::{Look, Panel, Series, Thin, read};
 use crate::signal::{Signal, numeric_fields};
 
-/// Degrees of a radian.
+/// Degrees per radian.
 const DEGREES: f64 = 180.0 / std::f64::consts::PI;
 
-/// Where a line comes from, and what its values are multiplied by.
+/// Source of a line, with the factor for its values.
 #[derive(Clone, Copy)]
 enum From {
     Field(&'static str, &'static str, f64),
-    /// An angle of a quaternion in degrees: 0 roll, 1 pitch, 2 yaw.
+    /// An Euler angle of a quaternion, in degrees: topic, field, and 0 for roll, 1 for pitch, 2 for
+    /// yaw.
     Angle(&'static str, &'static str, usize),
 }
 
-/// A line: the first source that the log has.
+/// A line: its name, and its possible sources. The first source that the log has is used.
 type Line = (&'static str, &'static [From]);
 
-/// A panel: title, unit, lines, and whether it says where the vehicle was.
+/// A panel: title, unit, lines, and whether it reveals the position of the vehicle.
 struct Spec(&'static str, &'static str, &'static [Line], bool);
 
 const fn f(topic: &'static str, field: &'static str) -> From {
@@ -183,12 +184,12 @@ const INNOVATIONS: &[&str] = &[
     "optical flow Y",
 ];
 
-/// Returns the panels of which the log has data. `redact` leaves out positions.
+/// Returns the panels for which the log has data. `redact` omits positions.
 pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<Panel>, ExportError> {
     let specs: Vec<&Spec> = PANELS.iter().filter(|spec| !(redact && spec.3)).collect();
     let chosen = specs.iter().map(|spec| present(log, spec.2));
     let chosen: Vec<Vec<(&str, From)>> = chosen.collect::<Result<_, _>>()?;
-    // One pass over the log for all fields.
+    // All fields are read in one pass over the log.
     let fields = chosen.iter().flatten().filter_map(|(_, from)| match from {
         From::Field(topic, field, _) => {
             let topic = log.topic(topic)?;
@@ -214,7 +215,8 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
                 }
             };
             let Some(mut line) = line.filter(|line| line.range().is_some()) else { continue };
-            // What holds until the next message is drawn in steps.
+            // Values that stay in effect until the next message, such as set points, are drawn as
+            // steps.
             let steps = name.contains("set point") || line.look != Look::Line;
             line.look = if steps { Look::Steps } else { Look::Line };
             line.names = &[];
@@ -222,7 +224,8 @@ pub(super) fn panels(log: &dyn LogReader, at: Span, redact: bool) -> Result<Vec<
             line.unit = Some(spec.1.to_owned()).filter(|unit| !unit.is_empty());
             drawn.push(line);
         }
-        // A set point alone says nothing of the flight.
+        // A set point without its measurement does not show what the vehicle did, so the panel is
+        // omitted.
         if drawn.iter().any(|line| line.name != "set point") {
             panels.push(Panel::new(spec.0, drawn));
         }
@@ -248,7 +251,7 @@ fn lanes(title: &str, lanes: Vec<Series>, panels: &mut Vec<Panel>) {
     }
 }
 
-/// Returns the lines of a panel that the log has, with the first source of each.
+/// Returns the lines of a panel for which the log has a source, with the first such source.
 fn present(log: &dyn LogReader, lines: &'static [Line]) -> Result<Vec<(&'static str, From)>, ExportError> {
     let there = |from: &From| -> Result<bool, ExportError> {
         let (topic, field) = match from {
@@ -280,7 +283,7 @@ fn scaled(mut line: Series, factor: f64) -> Series {
     line
 }
 
-/// Returns roll, pitch and yaw in degrees, from a quaternion.
+/// Reads a quaternion as roll, pitch and yaw in degrees.
 fn angles(log: &dyn LogReader, topic: &str, field: &str, at: Span) -> Result<[Series; 3], ExportError> {
     let parts: Vec<String> = (0..4).map(|i| format!("{field}[{i}]")).collect();
     let mut thin = [(); 3].map(|()| Thin::new(at.times, at.width));
@@ -292,7 +295,7 @@ fn angles(log: &dyn LogReader, topic: &str, field: &str, at: Span) -> Result<[Se
     Ok(thin.map(|thin| Series::new("", thin.points(at.zero))))
 }
 
-/// Appends the outputs of motors and servos that change at some time.
+/// Appends panels of the motor and servo outputs that change during the flight.
 fn outputs(log: &dyn LogReader, at: Span, panels: &mut Vec<Panel>) -> Result<(), ExportError> {
     let sources = [
         ("Motor outputs", "actuator_motors", "control["),

@@ -1,4 +1,4 @@
-//! Fields of a topic row by row, for lines that are computed from several fields or from bits.
+//! Reads fields of a topic row by row, for lines computed from several fields or from single bits.
 
 use arrow_array::Array as _;
 use arrow_array::cast::AsArray as _;
@@ -18,8 +18,8 @@ pub(super) struct Span {
     pub(super) width: usize,
 }
 
-/// Calls `each` with the time and the values of the fields of each row. Returns whether the topic
-/// has the fields.
+/// Calls `each` with the time and the field values of each row. Returns `false` if the topic lacks
+/// a field.
 pub(super) fn each_row(
     log: &dyn LogReader,
     topic: &str,
@@ -51,8 +51,8 @@ pub(super) fn each_row(
     Ok(true)
 }
 
-/// Returns the on/off signals of a topic that are on at some time, as lanes: of the fields whose
-/// names `take` accepts.
+/// Returns the on/off signals of a topic as lanes. Signals that are never on, or whose names `take`
+/// rejects, are omitted.
 pub(super) fn flags(
     log: &dyn LogReader,
     topic: &str,
@@ -74,7 +74,8 @@ pub(super) fn flags(
     Ok(found.map(|(field, (_, thin))| lane(field, &thin, at)).collect())
 }
 
-/// Returns the bits of an integer field that are set at some time, as lanes with these names.
+/// Returns the bits of an integer field as lanes named by `names`. Bits that are never set are
+/// omitted.
 pub(super) fn bits(
     log: &dyn LogReader,
     (topic, field): (&str, &str),

@@ -1,4 +1,4 @@
-//! What the camera and the laser scanners of a VEL log saw: some images, and a scan from above.
+//! Pictures of the sensors of a VEL log: camera images, and laser scans from above.
 
 use std::fmt::Write as _;
 
@@ -15,13 +15,13 @@ use crate::picture::{Layout, png, png_of_vel};
 const IMAGES: usize = 6;
 const MOST_BYTES: usize = 250_000;
 
-/// Width and height of the picture of a scan in pixels.
+/// Width and height in pixels of the picture of a scan.
 const SIDE: u32 = 560;
 
-/// Largest share of points that may be outside of the picture of a scan.
+/// Maximum fraction of points that may lie outside the picture of a scan.
 const FAR: f64 = 0.02;
 
-/// Writes images at even distances.
+/// Writes images at equal time intervals.
 pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
     let total = log.payloads(Kind::Image).count();
     if total == 0 {
@@ -37,8 +37,12 @@ pub(super) fn images(log: &VelReader, zero: i64, page: &mut Page) {
             continue;
         }
         let converted;
-        let (bytes, kind): (&[u8], &str) = if image.encoding() == Encoding::Jpeg {
-            (image.data.0, "jpeg")
+        let (bytes, kind): (&[u8], &str) = if let Encoding::File(format) = image.encoding() {
+            if !format.is_for_browsers() {
+                failed += 1;
+                continue;
+            }
+            (image.data.0, format.name())
         } else {
             let Ok(png) = png_of_vel(&image, &message) else {
                 failed += 1;
@@ -72,18 +76,19 @@ fn picture(page: &mut Page, (bytes, kind): (&[u8], &str), caption: &str, width: 
     );
 }
 
-/// Points ahead and to the left in metres, with what colours them, and a caption.
+/// Points of a scan as meters ahead, meters to the left and the value that colors them, with a
+/// caption.
 struct Scan {
     points: Vec<[f64; 3]>,
     caption: String,
 }
 
-/// Writes one revolution of the Velodyne and one scan of each other scanner, from above.
+/// Writes one revolution of the Velodyne, and one scan of each other scanner, seen from above.
 pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), ExportError> {
     let (mut scans, mut failed) = (Vec::new(), Vec::new());
     match revolution(log, zero) {
         Ok(scan) => scans.extend(scan),
-        // The log has none of a Velodyne.
+        // The log has no Velodyne packets.
         Err(VelError::UnknownModel { packets: 0 }) => {}
         Err(error) => failed.push(error.to_string()),
     }
@@ -108,7 +113,7 @@ pub(super) fn scans(log: &VelReader, zero: i64, page: &mut Page) -> Result<(), E
     Ok(())
 }
 
-/// Returns the first whole revolution.
+/// Returns the first complete revolution.
 fn revolution(log: &VelReader, zero: i64) -> Result<Option<Scan>, VelError> {
     let mut revolutions = log.revolutions(None, None, PointOptions::default(), 0)?;
     let model = revolutions.decoder().model().name();
@@ -145,12 +150,12 @@ fn range_scan(log: &VelReader, zero: i64) -> Result<Option<Scan>, String> {
     Ok(Some(Scan { points, caption: crate::xml::escape(&caption).into_owned() }))
 }
 
-/// Returns a PNG of points from above, and its width in metres.
+/// Renders points from above as PNG. Returns it with its width in meters.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels within the picture")]
 fn drawn(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
     let mut reach: Vec<f64> = points.iter().map(|[x, y, _]| x.abs().max(y.abs())).collect();
     reach.sort_by(f64::total_cmp);
-    // A few far points would make all others a dot.
+    // A few distant points would shrink all others to a dot, so they are cropped.
     let near = (reach.len() as f64 * (1.0 - FAR)) as usize;
     let half = reach.get(near.min(reach.len().saturating_sub(1))).copied().unwrap_or(1.0).max(1.0) * 1.05;
     let mut heights: Vec<f64> = points.iter().map(|point| point[2]).collect();
@@ -160,7 +165,7 @@ fn drawn(points: &[[f64; 3]]) -> Result<(Vec<u8>, f64), ExportError> {
     let side = f64::from(SIDE);
     let mut pixels = [16_u8, 20, 28].repeat((SIDE * SIDE) as usize);
     for [x, y, z] in points {
-        // Ahead is up, left is left.
+        // The vehicle's forward direction points up.
         let place = |metres: f64| ((0.5 - metres / half / 2.0) * side).floor();
         let (column, row) = (place(*y), place(*x));
         if !(0.0..side).contains(&column) || !(0.0..side).contains(&row) {

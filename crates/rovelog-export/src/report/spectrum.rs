@@ -1,5 +1,8 @@
-//! Spectra of a flight's vibration: power density of the acceleration and of the angular velocity
-//! by frequency (Welch's method).
+//! Vibration spectra of a flight: power spectral density of acceleration and angular velocity.
+//!
+//! Welch's method: the samples are cut into half-overlapping windows, each window is tapered and
+//! Fourier-transformed, and the squared magnitudes are averaged, which reduces noise. For example,
+//! 1000 samples per second and windows of 1024 give a resolution of about 1 Hz, up to 500 Hz.
 
 use std::fmt::Write as _;
 
@@ -12,17 +15,18 @@ use crate::ExportError;
 use crate::page::Page;
 use crate::plot::{Panel, Picture, Plot, Series, Theme, svg};
 
-/// Samples of a window; windows overlap by half.
+/// Number of samples in a window. Windows overlap by half.
 const WINDOW: usize = 1024;
 
-/// Title, topic, fields and unit of the values; the first topic of a title that the log has is used.
+/// Spectra: title, topic, fields and unit. Of several entries with one title, the first topic in
+/// the log is used.
 const SOURCES: &[(&str, &str, &str, &str)] = &[
     ("Acceleration", "sensor_combined", "accelerometer_m_s2", "m/s²"),
     ("Angular velocity", "vehicle_angular_velocity", "xyz", "rad/s"),
     ("Angular velocity", "sensor_combined", "gyro_rad", "rad/s"),
 ];
 
-/// Writes the spectra of which the log has enough samples.
+/// Writes the spectra for which the log has enough samples.
 pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<(), ExportError> {
     let mut panels: Vec<(f64, Panel)> = Vec::new();
     for (title, topic, field, unit) in SOURCES {
@@ -33,7 +37,7 @@ pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<
         let mut times = Vec::new();
         let mut values: [Vec<f64>; 3] = Default::default();
         each_row(log, topic, &fields, at, |time, row| {
-            // A missing value would spoil its whole window.
+            // A single NaN would make its whole window NaN.
             if row.iter().all(|value| value.is_finite()) {
                 times.push(time);
                 values.iter_mut().zip(row).for_each(|(values, value)| values.push(*value));
@@ -70,7 +74,8 @@ pub(super) fn section(log: &dyn LogReader, at: Span, page: &mut Page) -> Result<
     Ok(())
 }
 
-/// Returns samples per second, if there are enough samples at steady times.
+/// Returns the sample rate in hertz, or `None` if there are too few samples or their intervals
+/// vary.
 fn rate(times: &[i64]) -> Option<f64> {
     if times.len() < WINDOW {
         return None;
@@ -81,7 +86,7 @@ fn rate(times: &[i64]) -> Option<f64> {
     (median > 0).then(|| 1e9 / median as f64)
 }
 
-/// Returns the frequencies and the power density in dB.
+/// Returns the power spectral density as (frequency, dB) pairs.
 fn density(values: &[f64], rate: f64) -> Vec<(f64, f64)> {
     let hann = |i: usize| {
         let part = (std::f64::consts::PI * i as f64 / WINDOW as f64).sin();
@@ -104,11 +109,11 @@ fn density(values: &[f64], rate: f64) -> Vec<(f64, f64)> {
         windows += 1.0;
     }
     let of = |(i, sum): (usize, &f64)| {
-        // Frequencies below 0 have the other half of the power.
+        // The spectrum is one-sided: the other half of the power is at negative frequencies.
         let power = 2.0 * sum / (norm * windows);
         (i as f64 * rate / WINDOW as f64, 10.0 * power.max(1e-20).log10())
     };
-    // The first two have what is left of the mean.
+    // The first two bins contain the remainder of the mean.
     sums.iter().enumerate().skip(2).map(of).collect()
 }
 

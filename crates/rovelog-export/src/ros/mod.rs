@@ -152,7 +152,7 @@ impl<'a> Line<'a> {
             let separators = text.matches(&format!("\n{SEPARATOR}\nMSG: ")).count();
             let named = types.all().iter().zip(&self.names).all(|(ty, name)| ty.name() == name);
             let whole = types.dependencies().all(|name| full.section(name).is_some());
-            if named && whole && separators == full.sections.len() {
+            if named && whole && separators == full.sections.len() && !text.contains('\r') {
                 return Cow::Borrowed(text);
             }
         }
@@ -227,6 +227,8 @@ pub(crate) enum Part<'a> {
 pub(crate) fn lines<'a>(ty: &'a Type, text: &'a str) -> impl Iterator<Item = (&'a str, Part<'a>)> {
     let (mut fields, mut constants) = (ty.message().fields.iter(), ty.message().constants.iter());
     text.lines().map(move |line| {
+        // The last line of a text may end in CR alone.
+        let line = line.trim_end_matches('\r');
         let cut = line.split('#').next().unwrap_or_default().trim();
         let part = if cut.is_empty() {
             None

@@ -1,4 +1,4 @@
-//! Conditions: when something holds, for how long, and how far it goes.
+//! Conditions over signals, and the events during which they hold.
 
 use rovelog::{LogReader, Select};
 
@@ -7,33 +7,35 @@ use super::find::{NoSignal, Signal, Signals};
 use super::rows::Stream;
 use crate::{ExportError, duration, meaning};
 
-/// A condition: `battery_status.voltage_v < 3.4 for 2s`, `vehicle_status.nav_state changes`.
+/// A condition such as `battery_status.voltage_v < 3.4 for 2s` or `vehicle_status.nav_state
+/// changes`.
 #[derive(Clone, Debug)]
 pub struct Condition {
     text: String,
     signal: Signal,
-    /// What the condition compares: its minimum and maximum are told.
+    /// The compared signal, whose minimum and maximum are reported.
     value: Signal,
     changes: bool,
-    /// How long it must hold, in nanoseconds.
+    /// Minimum duration of an event in nanoseconds.
     duration: u64,
 }
 
-/// A time for which a condition holds.
+/// A period during which a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
-    /// The first row for which it holds, nanoseconds of the log's clock.
+    /// Time of the first row that fulfills the condition, in nanoseconds of the log's clock.
     pub start: i64,
-    /// The first row for which it holds no more; the last row, if there is none.
+    /// Time of the first row that no longer fulfills the condition. If the condition holds until
+    /// the end of the log, the time of the last row.
     pub end: i64,
-    /// True if it holds until the last row.
+    /// True if the condition still holds at the last row.
     pub is_open: bool,
-    /// Number of rows for which it holds.
+    /// Number of rows that fulfill the condition.
     pub rows: u64,
-    /// Minimum of what is compared.
+    /// Minimum of the compared signal.
     pub min: Option<f64>,
-    /// Maximum of what is compared.
+    /// Maximum of the compared signal.
     pub max: Option<f64>,
     /// The value before a change.
     pub from: Option<f64>,
@@ -42,8 +44,12 @@ pub struct Event {
 }
 
 impl Condition {
-    /// Reads a condition: a comparison, several with `and`, `or` and `not`, or `SIGNAL changes`;
-    /// then `for` and a duration, for which it must hold without interruption.
+    /// Parses a condition. The text is one of:
+    ///
+    /// - a comparison, or several joined with `and`, `or` and `not`,
+    /// - `SIGNAL changes`.
+    ///
+    /// It may end with `for DURATION`: shorter events are then ignored.
     ///
     /// # Errors
     /// Returns an error if the text is not a condition, or names no signal of the log.
@@ -69,30 +75,30 @@ impl Condition {
         Ok(Self { text: text.to_owned(), signal, value, changes: false, duration })
     }
 
-    /// Returns whether a text may be a condition, and no name of a file.
+    /// Returns whether an argument looks like a condition rather than a file name.
     pub fn is_meant(text: &str) -> bool {
         text.contains(['<', '>', '=', '!'])
             || text.contains(" changes")
             || ["not ", "not("].iter().any(|word| text.starts_with(word))
     }
 
-    /// Returns the condition as it was given.
+    /// Returns the text of the condition.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the names of the topics that it uses.
+    /// Returns the names of the topics that the condition uses.
     #[doc(hidden)]
     pub fn topics(&self) -> Vec<&str> {
         self.signal.topics()
     }
 
-    /// Returns the unit of what is compared, if it is known.
+    /// Returns the unit of the compared signal, if known.
     pub fn unit(&self) -> Option<&str> {
         self.value.unit()
     }
 
-    /// Returns the name of a state of what is compared: `Return` for 5 of `nav_state`.
+    /// Returns the state name for a value of the compared signal: `Return` for 5 in `nav_state`.
     pub fn state(&self, log: &dyn LogReader, value: f64) -> Option<&'static str> {
         let (topic, field) = self.value.field()?;
         let names = meaning::names(log.topic(topic)?.get(), field);
@@ -100,7 +106,7 @@ impl Condition {
         names.iter().find(|(number, _)| *number as f64 == value).map(|(_, name)| *name)
     }
 
-    /// Calls `visit` for each time that the condition holds within the span of `select`.
+    /// Calls `visit` for each event within the time range of `select`.
     ///
     /// # Errors
     /// Returns an error if the log cannot be read.
@@ -124,12 +130,12 @@ impl Condition {
     }
 }
 
-/// The state of an evaluation.
+/// Turns rows into events while a condition is evaluated.
 struct Runs {
     changes: bool,
     duration: u64,
     current: Option<Event>,
-    /// The time of the last row, and the last value.
+    /// Time of the previous row, and the last value that was not missing.
     last: Option<(i64, f64)>,
 }
 
@@ -146,7 +152,7 @@ impl Runs {
             to: None,
         };
         let last = self.last;
-        // A value that is missing is no change.
+        // A missing value is not a change, so the previous value stays in effect.
         let known = if value.is_nan() { last.map_or(value, |(_, value)| value) } else { value };
         self.last = Some((time, known));
         if self.changes {
@@ -179,7 +185,7 @@ impl Runs {
     }
 }
 
-/// Reads the duration after `for`.
+/// Parses the duration after `for`.
 fn nanos(text: &str) -> Result<u64, NoSignal> {
     let nanos = duration(text).ok().and_then(|nanos| u64::try_from(nanos).ok());
     nanos.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The rows of a topic in time order, in bounded memory. Rows without a time are left out.
+//! Reads the rows of a topic in time order, in bounded memory. Rows without a time are skipped.
 
 use std::collections::VecDeque;
 
@@ -16,15 +16,15 @@ pub(super) struct Cursor<'a> {
     log: &'a dyn LogReader,
     topic: &'a Topic,
     select: Select,
-    /// The batches of a topic that is stored in time order.
+    /// Batches in file order, if the topic is stored in time order.
     batches: Option<Batches<'a>>,
-    /// Of other topics, what is still to be sorted.
+    /// Time windows that are left to read and sort, if the topic is not in time order.
     windows: VecDeque<Window>,
     schema: SchemaRef,
 }
 
 impl<'a> Cursor<'a> {
-    /// Returns the rows of `topic` that are selected; `select` need not name it.
+    /// Opens a cursor over the selected rows of `topic`. The topics in `select` are ignored.
     pub(super) fn new(
         log: &'a dyn LogReader,
         topic: &'a Topic,
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         &self.schema
     }
 
-    /// Returns what is read of the log.
+    /// Returns the selection used to read the topic.
     pub(super) fn select(&self) -> &Select {
         &self.select
     }

@@ -1,11 +1,9 @@
-//! Fields that follow from others: the angles of quaternions, currents of two ranges as one.
-//!
-//! Each is an expression of fields of its own topic.
+//! Derived fields: Euler angles of quaternions, and RLD currents merged from two ranges.
 
 use std::collections::BTreeMap;
 
-/// Returns the derived fields of a topic with these fields, each with its expression. A field that
-/// the log has comes first: nothing derived replaces it.
+/// Returns name and expression of each field that can be derived from `fields`. A derived field
+/// never replaces a field of the log that has the same name.
 pub(super) fn derived(format: &str, fields: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (stem, parts) in quaternions(format, fields) {
@@ -21,13 +19,14 @@ pub(super) fn derived(format: &str, fields: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// Returns the quaternions among these fields, with the names of w, x, y and z.
+/// Finds quaternions among `fields`. Returns the name of each, with the names of its components w,
+/// x, y and z.
 fn quaternions(format: &str, fields: &[&str]) -> Vec<(String, [String; 4])> {
     let has = |name: &str| fields.contains(&name);
     let mut stems: Vec<(String, [String; 4])> = Vec::new();
     for field in fields {
-        // PX4: arrays with w first. A VEL file has them in an order that is inferred, and in that
-        // order in columns of their own.
+        // PX4 arrays store w first. In VEL files the order is inferred, so their components have
+        // columns of their own, which are handled below.
         if let Some(stem) = field.strip_suffix("[0]").filter(|_| format == "ulog") {
             let last = stem.rsplit('.').next().unwrap_or(stem);
             let four = has(&format!("{stem}[3]")) && !has(&format!("{stem}[4]"));
@@ -48,11 +47,12 @@ fn quaternions(format: &str, fields: &[&str]) -> Vec<(String, [String; 4])> {
     stems
 }
 
-/// Returns the currents of an RLD log that were measured in a low and a high range, as the logger's
-/// own software merges them: the low range where its bit says that it is valid.
+/// Merges the low and high range of each RLD current, as RocketLogger's own software does: the low
+/// range is used wherever its valid bit is set. For example, `I1L` and `I1H` give `I1 =
+/// coalesce(I1L,I1H)`.
 fn currents(fields: &[&str]) -> Vec<(String, String)> {
     let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    // `I1L` is before `I1H`: the low range is more precise.
+    // `coalesce` takes the first value that exists, so the more precise low range comes first.
     for range in ['L', 'H'] {
         for field in fields {
             if let Some(name) = field.strip_suffix(range)

@@ -5,7 +5,7 @@ use arrow_array::Int64Array;
 use super::unit::Unit;
 use crate::meaning;
 
-/// Functions of the values of one row.
+/// Functions that depend on the current row only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     Abs,
@@ -35,16 +35,16 @@ pub(super) enum Function {
     Rad,
 }
 
-/// Number of arguments.
+/// Accepted arguments of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Exactly(usize),
     Any,
-    /// The four numbers of a quaternion, w first.
+    /// The four components of a quaternion, w first.
     Quaternion,
 }
 
-/// Names of functions, and the number of their arguments.
+/// Function names as used in expressions, and their arguments.
 pub(super) const FUNCTIONS: &[(&str, Function, Takes)] = &[
     ("abs", Function::Abs, Takes::Exactly(1)),
     ("sqrt", Function::Sqrt, Takes::Exactly(1)),
@@ -72,14 +72,14 @@ pub(super) const FUNCTIONS: &[(&str, Function, Takes)] = &[
     ("rad", Function::Rad, Takes::Exactly(1)),
 ];
 
-/// Functions of a value and the rows before it.
+/// Functions that depend on earlier rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Series {
-    /// Change since the last row, per second.
+    /// Change since the previous row, per second.
     Derivative,
-    /// Change since the last row.
+    /// Change since the previous row.
     Difference,
-    /// Sum of trapezoids since the first row, in seconds.
+    /// Trapezoidal integral over time in seconds, since the first row.
     Integral,
 }
 
@@ -127,7 +127,7 @@ impl Binary {
         }
     }
 
-    /// Returns whether the result is true or false.
+    /// Returns whether the result is a truth value, that is, 0 or 1.
     pub(super) fn is_truth(self) -> bool {
         self.is_comparison() || matches!(self, Self::And | Self::Or)
     }
@@ -162,7 +162,8 @@ pub(super) fn is_true(value: f64) -> bool {
     value != 0.0 && !value.is_nan()
 }
 
-/// An expression. Fields are numbered, as are functions with a memory.
+/// The tree of an expression. Fields and functions that depend on earlier rows are referred to by
+/// index.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     Number(f64),
@@ -171,7 +172,8 @@ pub(super) enum Node {
     Not(Box<Node>),
     Binary(Binary, Box<[Node; 2]>),
     Call(Function, Vec<Node>),
-    /// A value in another unit: the unit, and as it was written.
+    /// A value converted to another unit: the value, the unit, and the unit's text in the
+    /// expression.
     In(Box<Node>, Unit, String),
     Series(Series, Box<Node>, usize),
 }
@@ -197,8 +199,8 @@ impl Node {
         matches!(self, Self::Field(_)) || self.parts().iter().any(Self::has_field)
     }
 
-    /// Returns what is compared first: the left side of the first comparison; the right one where the
-    /// left one has no field, as in `50 < x`.
+    /// Returns the compared side of the first comparison: `x` for both `x > 50` and `50 < x`. The
+    /// left side is used if it contains a field.
     pub(super) fn compared(&self) -> &Self {
         match self {
             Self::Binary(binary, both) if binary.is_truth() => {
@@ -209,8 +211,8 @@ impl Node {
         }
     }
 
-    /// Returns the unit of the values as text; `fields` are the units of its fields. A unit without a
-    /// name is as it was written.
+    /// Returns the unit of the values as text. `fields` are the units of the fields. A unit without
+    /// a standard name is returned as it was written in the expression.
     ///
     /// # Errors
     /// Returns the errors of [`measure`].
@@ -224,24 +226,25 @@ impl Node {
     }
 }
 
-/// What functions with a memory have seen: the time and value of the last row, and the sum.
+/// State of a function that depends on earlier rows: time and value of the previous row, and the
+/// integral.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Memory {
     last: Option<(i64, f64)>,
     sum: f64,
 }
 
-/// Rows of an expression's fields.
+/// Input of an expression: the field values of a batch.
 pub(super) struct Rows<'a> {
     pub(super) times: &'a Int64Array,
-    /// The values of each field.
+    /// Values of each field, by index.
     pub(super) fields: &'a [Vec<f64>],
-    /// Factors of conversions, in the order of the tree.
+    /// Units of the fields, by index.
     pub(super) units: &'a [Option<Unit>],
 }
 
 impl Rows<'_> {
-    /// Returns the values of an expression.
+    /// Evaluates an expression for all rows. A missing value is NaN.
     pub(super) fn values(&self, node: &Node, memory: &mut [Memory]) -> Vec<f64> {
         match node {
             Node::Number(number) => vec![*number; self.times.len()],
@@ -272,7 +275,8 @@ impl Rows<'_> {
             Node::Series(series, node, number) => {
                 let values = self.values(node, memory);
                 let memory = &mut memory[*number];
-                // A row without a time is neither before nor after another one.
+                // A row without a time has no predecessor, and is skipped as the predecessor of the
+                // next row.
                 let value = |(time, value): (Option<i64>, f64)| {
                     time.map_or(f64::NAN, |time| step(*series, time, value, memory))
                 };
@@ -319,13 +323,13 @@ fn call(function: Function, row: &[f64]) -> f64 {
     }
 }
 
-/// Returns roll, pitch and yaw in radians of a quaternion, w first, of any length but 0: turns
-/// about z, then y, then x, as `rovelog::ulog_format::px4::roll_pitch_yaw` says.
+/// Converts a quaternion (w first, any length but 0) to roll, pitch and yaw in radians. The
+/// rotations are about z, then y, then x, as in `rovelog::ulog_format::px4::roll_pitch_yaw`.
 fn angles(quaternion: &[f64]) -> [f64; 3] {
     let length = quaternion.iter().map(|value| value * value).sum::<f64>().sqrt();
     let [w, x, y, z] = std::array::from_fn(|i| quaternion.get(i).map_or(f64::NAN, |value| value / length));
     let roll = (2.0 * (w * x + y * z)).atan2(1.0 - 2.0 * (x * x + y * y));
-    // Rounding can pass 1 where the nose points straight up.
+    // Rounding errors may exceed 1 if the nose points straight up, and `asin` would return NaN.
     let pitch = (2.0 * (w * y - z * x)).clamp(-1.0, 1.0).asin();
     let yaw = (2.0 * (w * z + x * y)).atan2(1.0 - 2.0 * (y * y + z * z));
     [roll, pitch, yaw]
@@ -342,7 +346,8 @@ fn step(series: Series, time: i64, value: f64, memory: &mut Memory) -> f64 {
             if series == Series::Difference { change } else { change / seconds(before) }
         }
         Series::Integral => {
-            // A value that is missing interrupts the sum: nothing is known of the time next to it.
+            // A missing value interrupts the integral, because the signal is unknown on both sides
+            // of it.
             if let Some((before, old)) = last
                 && !value.is_nan()
                 && !old.is_nan()
@@ -355,12 +360,12 @@ fn step(series: Series, time: i64, value: f64, memory: &mut Memory) -> f64 {
     }
 }
 
-/// What is known of the unit of a value.
+/// What is known about the unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Measure {
     /// The log does not say.
     Unknown,
-    /// A number of the expression itself: it takes the unit of what it is compared with or added to.
+    /// A number literal. It adopts the unit of the value that it is compared with or added to.
     Literal,
     Known(Unit),
 }
@@ -385,10 +390,11 @@ impl Measure {
     }
 }
 
-/// Returns the unit of an expression; `fields` are the units of its fields.
+/// Checks the units in an expression and returns the unit of its result. `fields` are the units of
+/// the fields.
 ///
 /// # Errors
-/// Returns an error if units do not go together: `V + A`.
+/// Returns an error for incompatible units: `V + A`.
 pub(super) fn measure(node: &Node, fields: &[Option<Unit>]) -> Result<Measure, String> {
     let of = |node: &Node| measure(node, fields);
     Ok(match node {
@@ -420,7 +426,7 @@ pub(super) fn measure(node: &Node, fields: &[Option<Unit>]) -> Result<Measure, S
     })
 }
 
-/// Returns the unit that two values share.
+/// Returns the common unit of two values that are added or compared.
 fn shared(a: Measure, b: Measure, sign: &str) -> Result<Measure, String> {
     match (a, b) {
         (Measure::Known(one), Measure::Known(other)) if !one.is_same(other) => {

@@ -1,4 +1,4 @@
-//! Further columns of a topic: signals that are computed of its fields.
+//! Appends columns to the batches of a topic. Each column is a computed signal.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,21 +10,22 @@ use rovelog::core::select::field_path;
 use rovelog::{LogReader, Select, Topic};
 
 use super::find::{Operand, Signal};
-use super::program::Program;
+use super::program::{Columns, Program};
 use crate::ExportError;
 use crate::leaf::free_name;
 
-/// Batches of a topic with further columns. Functions with a memory, such as `derivative`, take the
-/// rows in the order of the batches.
+/// Computes signals for the batches of a topic and appends them as columns.
+///
+/// Functions that depend on earlier rows, such as `derivative`, require batches in row order.
 pub struct Extended {
     programs: Vec<Program>,
     schema: SchemaRef,
-    /// Number of columns of the log.
+    /// Number of columns that come from the log. Computed columns follow.
     own: usize,
 }
 
 impl Extended {
-    /// Returns `select` with the fields that `signals` use.
+    /// Adds the fields that `signals` use to the selection.
     pub fn reads(signals: &[Signal], select: &Select) -> Select {
         match &select.fields {
             Some(fields) => {
@@ -35,8 +36,9 @@ impl Extended {
         }
     }
 
-    /// Returns the columns of a topic that `select` names, with those of `signals` that are computed of
-    /// the topic's fields alone. Batches are those of [`reads`](Self::reads).
+    /// Prepares the columns that `select` names and one column for each signal. Signals that use
+    /// other topics are ignored. Batches passed to [`extend`](Self::extend) must be read with the
+    /// selection that [`reads`](Self::reads) returns.
     ///
     /// # Errors
     /// Returns an error if the topic has no columns.
@@ -55,7 +57,9 @@ impl Extended {
         Ok(Self::of(&own, &read, mine, column, |operand| operand.field.clone()))
     }
 
-    /// Returns the columns of `own`, and one for each signal, of batches with the schema `read`.
+    /// Prepares the output columns: those in the schema `own`, then one for each signal. `read` is
+    /// the schema of the input batches. `column` names the column of a signal, and `field` the
+    /// input column of an operand.
     pub(super) fn of<'s>(
         own: &Schema,
         read: &Schema,
@@ -65,9 +69,9 @@ impl Extended {
     ) -> Self {
         let mut fields: Vec<FieldRef> = own.fields().to_vec();
         let mut taken: BTreeSet<String> = fields.iter().map(|field| field.name().clone()).collect();
-        let mut programs = Vec::new();
+        let (columns, mut programs) = (Columns::of(read), Vec::new());
         for signal in signals {
-            let Some(program) = Program::new(signal, read, &field) else { continue };
+            let Some(program) = Program::new(signal, &columns, &field) else { continue };
             let unit = signal.unit().map(|unit| ("unit".to_owned(), unit.to_owned()));
             let metadata: HashMap<String, String> = unit.into_iter().collect();
             let name = free_name(&mut taken, &column(signal));
@@ -78,17 +82,17 @@ impl Extended {
         Self { programs, schema, own: own.fields().len() }
     }
 
-    /// Returns the schema with the further columns, which come last.
+    /// Returns the schema of the extended batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Returns the names of the further columns.
+    /// Returns the names of the computed columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.schema.fields()[self.own..].iter().map(|field| field.name().as_str())
     }
 
-    /// Returns a batch with the further columns; they are null where a value is missing.
+    /// Appends the computed columns to a batch. A missing value is null.
     ///
     /// # Errors
     /// Returns an error if the batch lacks a column.
@@ -104,12 +108,12 @@ impl Extended {
     }
 }
 
-/// Returns whether a signal is computed of the fields of this topic alone.
+/// Returns whether a signal uses fields of this topic only.
 fn is_of(signal: &Signal, topic: &Topic) -> bool {
     signal.topics().iter().all(|name| topic.name == **name)
 }
 
-/// Returns a column as `field` has it: of a struct, only the fields that were asked for.
+/// Returns a column of the batch, reduced to the struct members that `field` lists.
 fn part(batch: &RecordBatch, field: &FieldRef) -> Result<ArrayRef, ExportError> {
     let missing = || ExportError::Format(format!("column {} is not there", field.name()));
     Ok(narrowed(batch.column_by_name(field.name()).ok_or_else(missing)?, field.data_type()))

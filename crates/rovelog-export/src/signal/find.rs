@@ -1,4 +1,4 @@
-//! The signals of a log by name, pattern or expression.
+//! Finds the signals of a log by name, pattern or expression.
 
 use std::cell::OnceCell;
 
@@ -32,24 +32,24 @@ pub struct Signal {
     unit: Option<String>,
     pub(super) node: Node,
     pub(super) operands: Vec<Operand>,
-    /// Number of functions with a memory.
+    /// Number of functions that depend on earlier rows, such as `derivative`.
     pub(super) memories: usize,
 }
 
 impl Signal {
-    /// Returns a field of a topic by its flat name: `q[0]`.
+    /// Creates the signal for one field of a topic. `field` is a flat name such as `q[0]`.
     pub fn of(topic: &str, field: &str) -> Self {
         let operand = Operand { topic: topic.to_owned(), field: field.to_owned(), unit: None };
         let name = format!("{}.{field}", short(topic));
         Self { name, unit: None, node: Node::Field(0), operands: vec![operand], memories: 0 }
     }
 
-    /// Returns the name: `vehicle_attitude.q[0]`, or the expression.
+    /// Returns the name: `vehicle_attitude.q[0]`, or the text of the expression.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the name within a topic: `q.roll` of `vehicle_attitude.q.roll`.
+    /// Returns the name without its topic: `q.roll` for `vehicle_attitude.q.roll`.
     pub fn name_in(&self, topic: &str) -> &str {
         let inside = self.name.strip_prefix(short(topic)).and_then(|name| name.strip_prefix('.'));
         inside.unwrap_or(&self.name)
@@ -60,7 +60,7 @@ impl Signal {
         self.unit.as_deref()
     }
 
-    /// Returns the names of the topics whose fields it uses; the first one gives the times.
+    /// Returns the names of the topics that the signal uses. The first one determines the times.
     pub fn topics(&self) -> Vec<&str> {
         let mut topics: Vec<&str> = Vec::new();
         for operand in &self.operands {
@@ -71,7 +71,7 @@ impl Signal {
         topics
     }
 
-    /// Returns topic and field, if it is a field of the log.
+    /// Returns topic and field if the signal is a plain field, and `None` if it is an expression.
     pub fn field(&self) -> Option<(&str, &str)> {
         match (&self.node, &self.operands[..]) {
             (Node::Field(0), [operand]) => Some((&operand.topic, &operand.field)),
@@ -79,17 +79,17 @@ impl Signal {
         }
     }
 
-    /// Returns the flat names of the fields that it uses.
+    /// Returns the flat names of the fields that the signal uses.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         self.operands.iter().map(|operand| &*operand.field)
     }
 
-    /// Returns whether a value depends on the rows before its own.
+    /// Returns whether a value depends on earlier rows.
     pub(crate) fn has_memory(&self) -> bool {
         self.node.has_memory()
     }
 
-    /// Returns what a condition compares first, as a signal.
+    /// Returns the compared side of a condition as a signal: `x` for `x > 2`.
     pub(super) fn compared(&self) -> Self {
         let node = self.node.compared().clone();
         let unit = node.unit(&self.units()).ok().flatten();
@@ -101,12 +101,12 @@ impl Signal {
     }
 }
 
-/// Why no signal was found, and what to do next.
+/// The error for a text that names no signal, with the next step for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 #[non_exhaustive]
 pub struct NoSignal {
-    /// What is wrong: `the log has no topic x`.
+    /// The problem: `the log has no topic x`.
     pub cause: String,
     /// The next step: `did you mean y?`.
     pub next: String,
@@ -118,30 +118,30 @@ impl NoSignal {
     }
 }
 
-/// A field of a topic, of the log or derived.
+/// A field of a topic that can be named: stored in the log, or derived.
 struct Known {
     name: String,
     unit: Option<String>,
-    /// The expression of a derived field.
+    /// The expression of a derived field; `None` for a field of the log.
     made_of: Option<String>,
 }
 
-/// The signals of a log. The fields of a topic are looked up once.
+/// Looks up the signals of a log. The fields of each topic are read once, when first needed.
 pub struct Signals<'a> {
     log: &'a dyn LogReader,
-    /// The topics that have signals, by index, in order.
+    /// Sorted indices of the topics to search.
     topics: Vec<usize>,
-    /// The fields of each.
+    /// The fields of each topic in `topics`.
     known: Vec<OnceCell<Result<Vec<Known>, NoSignal>>>,
 }
 
 impl<'a> Signals<'a> {
-    /// Returns the signals of a log.
+    /// Searches all topics of a log.
     pub fn new(log: &'a dyn LogReader) -> Self {
         Self::among(log, &log.topics().iter().collect::<Vec<_>>())
     }
 
-    /// Returns the signals of some topics of a log.
+    /// Searches only these topics of a log.
     pub fn among(log: &'a dyn LogReader, topics: &[&Topic]) -> Self {
         let mut topics: Vec<usize> = topics.iter().map(|topic| topic.id.index()).collect();
         topics.sort_unstable();
@@ -149,13 +149,17 @@ impl<'a> Signals<'a> {
         Self { log, known: topics.iter().map(|_| OnceCell::new()).collect(), topics }
     }
 
-    /// Returns the signals that a text names: a field `TOPIC.FIELD`, a field alone if one topic has
-    /// it, a pattern, an array, a struct or a topic for all of its fields, or an expression.
-    /// `NAME=EXPRESSION` gives an expression a name.
+    /// Returns the signals that a text names. The text is one of:
+    ///
+    /// - a field with its topic: `TOPIC.FIELD`,
+    /// - a field alone, if only one topic has it,
+    /// - an array, a struct or a topic, which stands for all of its fields,
+    /// - a pattern,
+    /// - an expression. `NAME=EXPRESSION` names it.
     ///
     /// # Errors
-    /// Returns an error if there is no such signal, several topics have the field, or units do not
-    /// go together.
+    /// Returns an error if no signal matches, if several topics have the field, or if an expression
+    /// combines incompatible units.
     pub fn find(&self, text: &str) -> Result<Vec<Signal>, NoSignal> {
         let text = text.trim();
         let (name, body) = named(text);
@@ -164,7 +168,7 @@ impl<'a> Signals<'a> {
             Ok(signals) => Ok(signals),
             Err(missing) if name.is_some() || is_expression(body) => {
                 let mut signal = self.expression(body).map_err(|error| {
-                    // Of `gyro*` only the pattern can have been meant.
+                    // `gyro*` is an incomplete product, but the user most likely meant the pattern.
                     if error.next.is_empty() && !missing.cause.is_empty() && body.ends_with('*') {
                         missing
                     } else {
@@ -178,7 +182,7 @@ impl<'a> Signals<'a> {
         }
     }
 
-    /// Returns one signal, of one value for each row.
+    /// Returns the one signal that a text names.
     ///
     /// # Errors
     /// Returns the errors of [`find`](Self::find), and an error if the text names several signals.
@@ -193,7 +197,7 @@ impl<'a> Signals<'a> {
         }
     }
 
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
     /// Returns the errors of [`find`](Self::find).
@@ -201,13 +205,13 @@ impl<'a> Signals<'a> {
         self.expression_in(text, None)
     }
 
-    /// Reads an expression whose names are first those of one topic.
+    /// Parses an expression. Names are looked up in `topic` first, if given.
     fn expression_in(&self, text: &str, topic: Option<usize>) -> Result<Signal, NoSignal> {
         let mut scope = Fields { signals: self, topic, operands: Vec::new(), error: None, depth: 0 };
         let parsed = parse(text, &mut scope);
         let Fields { operands, error, .. } = scope;
         let (node, memories) = parsed.map_err(|cause| match error {
-            // The name that was looked up last, with its suggestions.
+            // The lookup error has the same cause, and also the suggestions.
             Some(error) if error.cause == cause => error,
             _ => NoSignal::new(cause, ""),
         })?;
@@ -256,7 +260,8 @@ impl<'a> Signals<'a> {
         fields.as_deref().map_err(Clone::clone)
     }
 
-    /// Returns topic and field of everything that a name with `*` and `?` matches.
+    /// Returns topic and field index of every field that a glob matches. The glob is split at each
+    /// `.`, because topic names may contain dots too.
     fn matches(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
         let topics = self.log.topics();
         let is_topic = |Topic { name: topic, .. }: &Topic, name: &str| {
@@ -294,7 +299,10 @@ impl<'a> Signals<'a> {
         }
     }
 
-    /// Returns the fields of any topic with this name, if they are of one topic.
+    /// Returns the fields that a name without a topic matches. Topics without rows are ignored.
+    ///
+    /// # Errors
+    /// Returns an error if fields of several topics match.
     fn bare(&self, name: &str) -> Result<Vec<(usize, usize)>, NoSignal> {
         let topics = self.log.topics();
         let all = |ends: bool| {
@@ -319,13 +327,14 @@ impl<'a> Signals<'a> {
         Ok(found)
     }
 
-    /// Returns the fields of a topic that a name matches; with `ends`, the end of their names is
-    /// enough: `x` for `pos.x`.
+    /// Returns the fields of a topic that a name matches. With `ends`, the name may also be the end
+    /// of a field name: `x` matches `pos.x`.
     fn inside(&self, topic: usize, name: &str, ends: bool) -> Result<Vec<(usize, usize)>, NoSignal> {
         let is_glob = name.contains(['*', '?']);
         let matches = |known: &Known| {
             if known.made_of.is_some() {
-                // What is derived has to be named: a pattern means what the log has.
+                // Derived fields match only their exact name, so that `*` selects only fields of
+                // the log.
                 let exact = |field: &str| field == name;
                 return !is_glob && (exact(&known.name) || (ends && suffixes(&known.name).any(exact)));
             }
@@ -335,7 +344,7 @@ impl<'a> Signals<'a> {
         Ok(fields.filter(|(_, known)| matches(known)).map(|(field, _)| (topic, field)).collect())
     }
 
-    /// Returns an error if a name without `*` and `?` is the end of several names: `x` of `v.x` and
+    /// Returns an error if a plain name is ambiguous within a topic: `x`, if there are `v.x` and
     /// `w.x`.
     fn one_stem(&self, topic: usize, name: &str, found: &[(usize, usize)]) -> Result<(), NoSignal> {
         if name.contains(['*', '?']) {
@@ -371,7 +380,7 @@ impl<'a> Signals<'a> {
         )
     }
 
-    /// Returns the error for a name that is neither of a topic nor of a field.
+    /// Returns the error for a name that is neither a topic nor a field.
     fn nothing(&self, name: &str) -> NoSignal {
         let topics = self.log.topics();
         let first = name.split('.').next().unwrap_or(name);
@@ -388,10 +397,10 @@ impl<'a> Signals<'a> {
     }
 }
 
-/// The fields that an expression may name.
+/// Resolves the names in an expression, and collects its operands.
 struct Fields<'s, 'a> {
     signals: &'s Signals<'a>,
-    /// The topic whose fields come first.
+    /// The topic that is searched first, if any.
     topic: Option<usize>,
     operands: Vec<Operand>,
     error: Option<NoSignal>,
@@ -399,7 +408,8 @@ struct Fields<'s, 'a> {
 }
 
 impl Fields<'_, '_> {
-    /// Keeps an error with its next step. Returns its cause.
+    /// Stores the first error, because the parser returns only a text, without the next step.
+    /// Returns that text.
     fn keep(&mut self, error: NoSignal) -> String {
         let cause = error.cause.clone();
         self.error.get_or_insert(error);
@@ -423,7 +433,7 @@ impl Scope for Fields<'_, '_> {
         let found = found.into_iter().map(|(topic, field)| {
             let known = &signals.fields(topic).map_err(|error| self.keep(error))?[field];
             if let Some(text) = &known.made_of {
-                // A derived field of derived fields does not exist: one level is enough.
+                // Derived fields depend on fields of the log only, so deeper nesting is a mistake.
                 self.depth += 1;
                 let before = self.topic.replace(topic);
                 let node = if self.depth > 2 {
@@ -454,7 +464,7 @@ impl Scope for Fields<'_, '_> {
     }
 }
 
-/// Returns the fields of a topic: those of the log, then those that are derived.
+/// Returns the fields of a topic: first those of the log, then the derived ones.
 fn known(log: &dyn LogReader, topic: &Topic) -> Result<Vec<Known>, Error> {
     let fields = numbers(log, topic)?.into_iter().map(|leaf| {
         let unit = leaf.field.metadata().get("unit").map(String::as_str);

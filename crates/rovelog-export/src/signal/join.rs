@@ -1,7 +1,11 @@
-//! Several topics as one table: rows at the times of one topic, or at regular times.
+//! Joins topics into one table, with rows at the times of one topic or at regular times.
 //!
-//! Times are compared as integers. Of each topic, one batch is in memory, whatever the length of
-//! the log.
+//! Times are compared as integers. Only one batch of each topic is in memory at a time, so memory
+//! does not grow with the log.
+//!
+//! Example: topic `a` has rows at 10 and 20, topic `b` at 8, 15 and 30. With [`Method::Previous`],
+//! the row of `a` at 10 gets the values of `b` from 8, and the row at 20 those from 15. With
+//! [`Method::Linear`], the row at 20 gets the value of `b` one third of the way from 15 to 30.
 
 use std::sync::Arc;
 
@@ -14,6 +18,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use rovelog::core::columns::TIME_COLUMN;
+use rovelog::core::text::count;
 use rovelog::{LogReader, Select, Topic};
 
 use super::cursor::Cursor;
@@ -23,19 +28,19 @@ use crate::ExportError;
 use crate::leaf::numbers;
 use crate::pick::{self, concat, concat_batches};
 
-/// Rows of a batch at regular times.
+/// Number of rows in a batch, if the times are regular or listed.
 const GRID_ROWS: usize = 4096;
 
-/// Which row of a topic a time gets.
+/// Rule that selects the row of a joined topic for a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// The last row at or before the time.
     #[default]
     Previous,
-    /// The nearest row; of two at the same distance, the earlier one.
+    /// The nearest row. If two are equally near, the earlier one.
     Nearest,
-    /// Numbers on the line between the rows before and after, as 64-bit floats; other values are
-    /// those of the row before.
+    /// Linear interpolation between the rows before and after. Numbers become 64-bit floats; other
+    /// values come from the row before.
     Linear,
 }
 
@@ -51,53 +56,78 @@ impl Method {
     }
 }
 
-/// The times of the rows.
+/// The times at which the joined table has rows.
 #[derive(Clone, Debug)]
 pub enum Base<'a> {
-    /// Those of a topic, whose own fields come first.
+    /// The times of a topic. Its fields are the first columns.
     Topic(&'a Topic),
-    /// Every `step` nanoseconds from `first` to `last`, nanoseconds of the log's clock.
+    /// Every `step` nanoseconds from `first` to `last`, in nanoseconds of the log's clock.
     Every {
         /// The first time.
         first: i64,
-        /// The last time, at most.
+        /// Upper bound of the last time, inclusive.
         last: i64,
-        /// Nanoseconds between two rows; 1 or more.
+        /// Nanoseconds between rows, at least 1.
         step: i64,
     },
-    /// These, in ascending order.
+    /// A list of times in ascending order.
     Times(Vec<i64>),
+}
+
+/// Rows at regular times for each record of a log that are too many.
+const MOST_PER_RECORD: u64 = 10;
+
+/// Rows at regular times that are never too many.
+const FEW_ROWS: u64 = 10_000;
+
+/// Checks that rows every `step` nanoseconds from `first` to `last` are not many more than the log
+/// has records: a clock that was set during the log can make it last for years.
+///
+/// # Errors
+/// Returns the numbers of rows and records, in words.
+pub fn check_regular_rows(log: &dyn LogReader, first: i64, last: i64, step: i64) -> Result<(), String> {
+    let records = log.info().records;
+    let rows = if first <= last { last.abs_diff(first) / step.max(1).unsigned_abs() + 1 } else { 0 };
+    if rows <= FEW_ROWS.max(records.saturating_mul(MOST_PER_RECORD)) {
+        return Ok(());
+    }
+    Err(format!("the times of this log would make {rows} rows, but it has {}", count(records, "record")))
 }
 
 /// How topics are joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinOptions {
-    /// Which row a time gets.
+    /// Rule that selects the row of a joined topic for a time.
     pub method: Method,
-    /// The largest distance between a time and a row, in nanoseconds; what is farther is null.
+    /// Maximum distance in nanoseconds between a time and the row used for it. Without a row within
+    /// this distance, the values are null.
     pub tolerance: Option<u64>,
 }
 
-/// One table of several topics, batch by batch: `t_ns`, then `TOPIC.FIELD` for each field.
+/// Iterator over the batches of a joined table. The columns are `t_ns`, then `TOPIC.FIELD` for each
+/// field.
 pub struct Joined<'a> {
     base: Rows<'a>,
     others: Vec<Other<'a>>,
     options: JoinOptions,
-    /// The schema of what is read.
+    /// Schema of the joined columns, before computed signals are added.
     read: SchemaRef,
     extended: Option<Extended>,
 }
 
-/// The rows of the table that are still to come.
+/// Source of the times of the remaining rows.
 enum Rows<'a> {
     Topic(Cursor<'a>),
     Every { next: Option<i64>, last: i64, step: i64 },
     Times(std::vec::IntoIter<i64>),
 }
 
-/// Joins topics. `select` bounds the times of the rows and names the fields; values of the joined
-/// topics may be from before or after these times. `signals` become further columns.
+/// Joins `topics` to the rows of `base`.
+///
+/// `select` limits the times of these rows and selects fields. The time limits do not apply to the
+/// joined topics, because the row before the first time may be needed. `signals` are appended as
+/// computed columns.
 ///
 /// # Errors
 /// Returns an error if a topic has no columns, or the log cannot be read.
@@ -134,7 +164,7 @@ pub fn join<'a>(
     Ok(Joined { base: rows, others, options, read: whole, extended })
 }
 
-/// Returns the schema of joined topics: `t_ns`, then `TOPIC.FIELD` for each field.
+/// Returns the schema of the joined table: `t_ns`, then `TOPIC.FIELD` for each field.
 fn schema(
     log: &dyn LogReader,
     base: &Base<'_>,
@@ -154,7 +184,8 @@ fn schema(
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// Returns the fields of a topic's rows under its name, nullable.
+/// Prefixes the fields of a topic with its name and makes them nullable, because a time may have no
+/// row.
 fn prefixed(topic: &str, schema: &Schema, linear: bool) -> Vec<Field> {
     let fields = schema.fields().iter().skip(1).map(|field| {
         let data_type = if linear { between_type(field.data_type()) } else { field.data_type().clone() };
@@ -170,7 +201,7 @@ impl Joined<'_> {
         self.extended.as_ref().map_or(&self.read, Extended::schema)
     }
 
-    /// Returns what is read of each topic.
+    /// Returns the selection used to read each topic.
     pub(crate) fn reads(&self) -> Vec<Select> {
         let base = if let Rows::Topic(cursor) = &self.base { Some(cursor) } else { None };
         let cursors = base.into_iter().chain(self.others.iter().map(|other| &other.rows));
@@ -201,7 +232,7 @@ impl Iterator for Joined<'_> {
 }
 
 impl Rows<'_> {
-    /// Returns the columns of the next rows, times first.
+    /// Returns the columns of the next rows. The first column has the times.
     fn next(&mut self) -> Result<Option<Vec<ArrayRef>>, ExportError> {
         let times: Vec<i64> = match self {
             Self::Topic(cursor) => {
@@ -221,22 +252,23 @@ impl Rows<'_> {
     }
 }
 
-/// A topic that is joined.
+/// A joined topic, read in step with the times of the table.
 struct Other<'a> {
     rows: Cursor<'a>,
-    /// The rows around the last time; the first one is the last row of the batch before.
+    /// The batch around the current time. Its first row is the last row of the previous batch,
+    /// which a time before the next row still needs.
     current: Option<RecordBatch>,
-    /// Number of rows of `current` that are at or before the last time.
+    /// Number of rows in `current` at or before the current time.
     passed: usize,
     is_over: bool,
 }
 
-/// Rows of the current batch for some times.
+/// Rows of the current batch that were selected for a run of times.
 #[derive(Default)]
 struct Picks {
     before: Vec<Option<usize>>,
     after: Vec<Option<usize>>,
-    /// Position between both: 0 at the row before.
+    /// Interpolation weight: 0 at the row before, 1 at the row after.
     share: Vec<f64>,
 }
 
@@ -249,7 +281,7 @@ impl<'a> Other<'a> {
         self.current.as_ref().map_or(&[], |batch| batch.column(0).as_primitive::<Int64Type>().values())
     }
 
-    /// Returns the columns at these times, which ascend from call to call.
+    /// Returns the columns for these times. Times must ascend, also from call to call.
     fn at(&mut self, times: &[i64], options: JoinOptions) -> Result<Vec<ArrayRef>, ExportError> {
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.rows.schema().fields().len() - 1];
         let mut picks = Picks::default();
@@ -272,7 +304,7 @@ impl<'a> Other<'a> {
         parts.iter().map(|parts| Ok(concat(parts)?)).collect()
     }
 
-    /// Goes on to the next batch, with the last row of this one before it.
+    /// Reads the next batch, and prepends the last row of the current one.
     fn more(&mut self) -> Result<(), ExportError> {
         let Some(next) = self.rows.next().transpose()? else {
             self.is_over = true;
@@ -288,7 +320,7 @@ impl<'a> Other<'a> {
         Ok(())
     }
 
-    /// Copies the picked rows.
+    /// Copies the selected rows from the current batch to `parts`.
     fn flush(
         &self,
         picks: &mut Picks,
@@ -317,7 +349,8 @@ impl<'a> Other<'a> {
 }
 
 impl Picks {
-    /// Adds the rows for a time: `passed` of the rows are at or before it.
+    /// Selects the rows for a time. `own` are the times of the batch, and `passed` of them are at
+    /// or before `time`.
     fn add(&mut self, own: &[i64], passed: usize, time: i64, options: JoinOptions) {
         let near = |row: usize| {
             let distance = own[row].abs_diff(time);
@@ -332,10 +365,11 @@ impl Picks {
             }
             (Method::Nearest, None, Some(after)) => near(after),
             (Method::Linear, Some(before), after) => {
-                // At the time of a row there is nothing to interpolate.
+                // No interpolation is needed at the exact time of a row.
                 other = if own[before] == time { Some(before) } else { after.and_then(near) };
                 if let Some(after) = after.filter(|_| own[before] != time) {
-                    // Differences are exact as integers; the share of a span fits a float.
+                    // Subtract before converting: nanoseconds since 1970 are not exact as floats,
+                    // but differences of nearby times are.
                     share = own[before].abs_diff(time) as f64 / own[before].abs_diff(own[after]) as f64;
                 }
                 near(before)
@@ -348,7 +382,7 @@ impl Picks {
     }
 }
 
-/// Returns the type of values between two of this type.
+/// Returns the type of interpolated values: floats for numbers, also within lists and structs.
 fn between_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::FixedSizeList(item, len) => {
@@ -367,8 +401,8 @@ fn between_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Returns the values between those of two arrays: numbers on the line between both, null without
-/// one of the two; other values are those of `before`.
+/// Interpolates between two arrays of rows. A number is null if either side is null. Other values
+/// come from `before`.
 fn between(before: &ArrayRef, after: &ArrayRef, share: &[f64]) -> Result<ArrayRef, ExportError> {
     let data_type = between_type(before.data_type());
     Ok(match &data_type {
@@ -388,7 +422,7 @@ fn between(before: &ArrayRef, after: &ArrayRef, share: &[f64]) -> Result<ArrayRe
         DataType::Float64 => {
             let (a, b) = (numbers(before), numbers(after));
             let values = share.iter().enumerate().map(|(i, share)| {
-                // Exactly the value of a row at its time, whatever the next one is.
+                // `b` may be NaN or infinite, and `b * 0` would then be NaN.
                 if *share == 0.0 { a[i] } else { a[i] + (b[i] - a[i]) * share }
             });
             Arc::new(Float64Array::new(values.collect(), both(before, after)))
@@ -397,7 +431,7 @@ fn between(before: &ArrayRef, after: &ArrayRef, share: &[f64]) -> Result<ArrayRe
     })
 }
 
-/// Returns where both arrays have a value.
+/// Returns the validity of rows that have a value in both arrays.
 fn both(a: &ArrayRef, b: &ArrayRef) -> Option<NullBuffer> {
     NullBuffer::union(a.logical_nulls().as_ref(), b.logical_nulls().as_ref())
 }

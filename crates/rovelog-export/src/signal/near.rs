@@ -1,12 +1,13 @@
-//! Suggestions for misspelt names.
+//! Suggestions for misspelled names.
 
 use rovelog::core::topic::short;
 
-/// Maximum number of names that are compared with a misspelt one: a hostile log has 65 536.
+/// Maximum number of names to compare with a misspelled one. A hostile log can declare 65,536
+/// topics, and each comparison takes quadratic time.
 const MOST_COMPARED: usize = 4096;
 
-/// Returns `did you mean a, b or c? List all: ...`, with at most three of `names` that are similar to
-/// `name`; `all` is the command that lists all. Without a similar name, only that.
+/// Returns a hint such as `did you mean a, b or c? List all: COMMAND`, with at most three similar
+/// names. Without a similar name, the hint is `list all: COMMAND`. `all` is the command.
 pub fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>, all: &str) -> String {
     match nearest(name, names).as_slice() {
         [] => format!("list all: {all}"),
@@ -25,18 +26,23 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
     ranked.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Returns how different two names are, ignoring case: how they are related, and the number of edits;
-/// `None` if they are unrelated.
+/// Ranks how similar `other` is to `wanted`, ignoring case; smaller is more similar. The first
+/// number is the kind of similarity (0 for a typing error, up to 4 for a few shared words), the
+/// second is the edit distance. Returns `None` for unrelated names.
+///
+/// For example, `vehicle_position` has an edit distance of 6 from `vehicle_local_position`, and all
+/// of its words occur there, so the rank is `(2, 6)`.
 fn distance(wanted: &str, other: &str) -> Option<(u8, usize)> {
     let other = other.to_lowercase();
     let other = short(&other);
     let is_part = |inner: &str, outer: &str| inner.len() > 2 && outer.contains(inner);
     let edits = strsim::osa_distance(wanted, other);
     let letters = wanted.chars().count().min(other.chars().count());
-    // Of `xy`, any name of two letters with one of them is as near as a misspelling.
+    // At least one letter must be right. Names of one letter allow no edit, because any other
+    // letter is one edit away.
     let is_misspelt = edits <= letters.div_ceil(3).min(letters.saturating_sub(1));
     let words: Vec<_> = wanted.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).collect();
-    // `vehicle_position` and `vehicle_local_position`, `battery_volts` and `battery_status`.
+    // Words match in any order, so `battery_volts` finds `battery_status`.
     let shared = words.iter().filter(|word| is_part(word, other)).count();
     let relation = match () {
         () if is_misspelt && edits <= 1 => 0,
@@ -79,7 +85,7 @@ mod tests {
             assert_eq!(nearest(name, names.into_iter()), [""; 0], "{name}");
         }
         assert_eq!(near("gps", names.into_iter(), "rovelog topics FILE"), "list all: rovelog topics FILE");
-        // One letter of two is right.
+        // The suggestions differ from `V2` by one edit.
         assert_eq!(nearest("V2", names.into_iter()), ["V1", "vx"]);
     }
 }

@@ -1,25 +1,27 @@
-//! Reading of expressions. Names of signals contain `.`, `/` and `[`, and only the log tells
-//! `/imu/data` from a quotient; so names are looked up while an expression is read.
+//! Parser for expressions.
+//!
+//! Names of signals contain `.`, `/` and `[`, so only the log can tell the topic `/imu/data` from a
+//! quotient. The parser therefore looks names up while it reads an expression.
 
 use super::expression::{Binary, FUNCTIONS, Node, SERIES, Takes};
 use super::unit::Unit;
 
-/// Maximum depth of an expression: its tree is visited recursively.
+/// Maximum depth of an expression. The tree is visited recursively, so its depth bounds the stack.
 const DEPTH: usize = 64;
 
-/// Where names come from.
+/// Resolves the names in an expression.
 pub(super) trait Scope {
-    /// Returns the numbers of the fields with this name; more than one for an array or struct.
+    /// Returns a node for each field with this name. An array or struct has several.
     ///
     /// # Errors
-    /// Returns an error that says which names there are.
+    /// Returns an error that suggests similar names.
     fn fields(&mut self, name: &str) -> Result<Vec<Node>, String>;
 
-    /// Returns the number of a state of a field by its name: `Return`.
+    /// Returns the value of a named state of a field: 5 for `Return`.
     fn state(&self, field: usize, name: &str) -> Option<i64>;
 }
 
-/// A reader of one expression.
+/// A parser of one expression.
 pub(super) struct Parser<'a, 's> {
     text: &'a str,
     at: usize,
@@ -28,7 +30,7 @@ pub(super) struct Parser<'a, 's> {
     scope: &'s mut dyn Scope,
 }
 
-/// Binary operators by their sign, and how strongly they bind; longer signs first.
+/// Binary operators and their precedence. Longer signs come first, so that `<=` is not read as `<`.
 const OPERATORS: &[(&str, Binary, u8)] = &[
     ("||", Binary::Or, 1),
     ("or", Binary::Or, 1),
@@ -49,14 +51,14 @@ const OPERATORS: &[(&str, Binary, u8)] = &[
     ("^", Binary::Pow, 8),
 ];
 
-/// How strongly `not` and a sign before a value bind.
+/// Precedence of `not` and of a sign before a value. `-x^2` is `-(x^2)`.
 const NOT: u8 = 3;
 const SIGN: u8 = 7;
 
-/// Returns the tree of an expression, and how many functions with a memory it has.
+/// Parses an expression. Returns its tree, and the number of functions that depend on earlier rows.
 ///
 /// # Errors
-/// Returns what is wrong, and where.
+/// Returns the problem and its place in the text.
 pub(super) fn parse(text: &str, scope: &mut dyn Scope) -> Result<(Node, usize), String> {
     let mut parser = Parser { text, at: 0, depth: 0, series: 0, scope };
     let node = parser.expression(0)?;
@@ -66,12 +68,13 @@ pub(super) fn parse(text: &str, scope: &mut dyn Scope) -> Result<(Node, usize), 
     }
 }
 
-/// Returns whether a character may be in the name of a signal.
+/// Returns whether a character may occur in the name of a signal.
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || "_./[]~:#".contains(c)
 }
 
-/// Returns whether a text starts with a sign, or with a word that is no part of a longer name.
+/// Returns whether a text starts with an operator. An operator that is a word must end there:
+/// `order` does not start with `or`.
 fn starts_with(text: &str, sign: &str) -> bool {
     let is_whole = |after: &str| !sign.ends_with(char::is_alphabetic) || !after.starts_with(is_name);
     text.strip_prefix(sign).is_some_and(is_whole)
@@ -94,13 +97,17 @@ impl Parser<'_, '_> {
         found
     }
 
+    /// Parses operators of at least this precedence (precedence climbing).
+    ///
+    /// For example, `1 + 2 * 3`: after `+`, the right side is parsed with the precedence above that
+    /// of `+`, so it takes `2 * 3`. In `1 * 2 + 3`, the right side of `*` stops before `+`.
     fn expression(&mut self, binding: u8) -> Result<Node, String> {
         self.depth += 1;
         if self.depth > DEPTH {
             return Err(format!("{}: more than {DEPTH} brackets", self.text));
         }
         let mut left = self.operand()?;
-        // What is in brackets is an operand.
+        // A comparison in brackets is an operand, so `(a < b) == (c < d)` is allowed.
         let mut is_comparison = false;
         while let Some((sign, binary, binds)) = self.operator().filter(|(_, _, binds)| *binds >= binding) {
             self.skip(sign.len());
@@ -108,7 +115,7 @@ impl Parser<'_, '_> {
                 (Node::Field(field), Binary::Equal | Binary::NotEqual) => self.state(*field),
                 _ => None,
             };
-            // Powers group from the right: 2^3^2 is 2^9.
+            // Powers are right associative: `2^3^2` is `2^9`.
             let next = if binary == Binary::Pow { SIGN } else { binds + 1 };
             let right = match state {
                 Some(state) => state,
@@ -128,7 +135,8 @@ impl Parser<'_, '_> {
         OPERATORS.iter().copied().find(|(sign, ..)| starts_with(self.rest(), sign))
     }
 
-    /// Reads the name of a state of this field.
+    /// Parses a state name on the right side of `==` or `!=`. State names may contain spaces, so
+    /// the longest known name is used.
     fn state(&mut self, field: usize) -> Option<Node> {
         let rest = self.rest();
         let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).filter(|at| *at > 0);
@@ -197,7 +205,7 @@ impl Parser<'_, '_> {
         Ok(Node::Number(number?))
     }
 
-    /// Reads the arguments and the `)` of a function.
+    /// Parses the arguments and the closing bracket of a function.
     fn call(&mut self, name: &str) -> Result<Node, String> {
         if name == "in" {
             let node = self.expression(0)?;
@@ -251,7 +259,8 @@ impl Parser<'_, '_> {
         Err(format!("{}: {name} takes {what}, not {}", self.text, arguments.len()))
     }
 
-    /// Reads an argument: an expression, or the name of several fields.
+    /// Parses an argument: an expression, or the name of an array or struct, which stands for all
+    /// its fields.
     fn argument(&mut self) -> Result<Vec<Node>, String> {
         let end = self.rest().find([',', ')']).unwrap_or(0);
         let name = self.rest()[..end].trim();
@@ -265,7 +274,8 @@ impl Parser<'_, '_> {
         Ok(vec![self.expression(0)?])
     }
 
-    /// Reads the name of a signal: the longest one that there is, if it could be a quotient.
+    /// Parses the name of a signal. As `/` may be part of a name or a division, the longest name
+    /// that exists is used: `a/b/c` is looked up first, then `a/b`, then `a`.
     fn fields(&mut self) -> Result<Vec<Node>, String> {
         let rest = self.rest();
         if let Some(quoted) = rest.strip_prefix('`') {

@@ -1,34 +1,35 @@
-//! The pattern language of names: `*` is any text, `?` any character, `{a,b}` one of several,
-//! `[0..3]` the elements 0 to 3. A pattern matches a name, and everything inside it.
+//! Patterns for names: `*` matches any text, `?` one character, `{a,b}` one of several choices, and
+//! `[0..3]` the elements 0 to 3. A pattern matches a name, and every name inside it: `pos` matches
+//! `pos.x`.
 
-/// Maximum number of names that one pattern with lists means.
+/// Maximum number of choices that one pattern may expand to.
 const MOST: usize = 10_000;
 
 /// A pattern for names of topics and fields.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
-    /// One pattern for each choice of the lists, with `*` and `?` only.
+    /// The pattern, expanded to one glob for each choice. A glob contains only `*` and `?`.
     choices: Vec<String>,
 }
 
 impl Pattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// Returns what is wrong with it: a bracket that is not closed, too many choices.
+    /// Returns a message if a bracket is not closed, or if the pattern expands to too many choices.
     pub fn new(text: &str) -> Result<Self, String> {
         let mut choices = Vec::new();
         expand(text.trim(), &mut choices)?;
         Ok(Self { text: text.to_owned(), choices })
     }
 
-    /// Returns the pattern as it was read.
+    /// Returns the text of the pattern.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether it is the name of `field` or of something around it.
+    /// Returns whether the pattern matches `field` or a struct or array that contains it.
     pub fn matches(&self, field: &str) -> bool {
         self.choices.iter().any(|choice| around(choice, field))
     }
@@ -38,7 +39,7 @@ impl Pattern {
     }
 }
 
-/// Splits a list at the commas that are in no bracket: `q,{a,b}.x,atan2(y,x)`.
+/// Splits a list at commas, except within brackets: `q,{a,b}.x,atan2(y,x)` has three parts.
 pub fn split_list(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     text.split(move |c| {
@@ -53,7 +54,8 @@ pub fn split_list(text: &str) -> impl Iterator<Item = &str> {
     .filter(|part| !part.is_empty())
 }
 
-/// Adds a pattern without lists for each choice of its lists.
+/// Expands `{a,b}` and `[0..3]` recursively, and appends the resulting globs to `choices`. For
+/// example, `{a,b}[0..1]` becomes `a[0]`, `a[1]`, `b[0]`, `b[1]`.
 fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
     if let Some(open) = text.find('{') {
         let close = closing(text, open).ok_or_else(|| format!("{text}: a {{ is not closed"))?;
@@ -83,7 +85,7 @@ fn expand(text: &str, choices: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns where the bracket at `open` is closed.
+/// Returns the offset of the bracket that closes the one at `open`.
 fn closing(text: &str, open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
@@ -97,17 +99,22 @@ fn closing(text: &str, open: usize) -> Option<usize> {
     None
 }
 
-/// Returns whether a choice matches `name` or something around it, up to a `.` or `[`.
+/// Returns whether a glob matches `name` or one of its parents. Parents end before a `.` or `[`.
 pub(super) fn around(choice: &str, name: &str) -> bool {
     is_match(choice, name)
         || name.match_indices(['.', '[']).any(|(end, _)| end > 0 && is_match(choice, &name[..end]))
 }
 
-/// Returns whether a choice is the whole of `name`.
+/// Returns whether a glob matches all of `name`.
+///
+/// After a mismatch, the last `*` takes one more byte and matching resumes behind it. Earlier stars
+/// are never tried again, so the worst case is quadratic, not exponential. For `*ab` and `aab`, the
+/// star first takes nothing, `a` matches, `b` does not; then the star takes one `a`, and `ab`
+/// matches the rest.
 pub(super) fn is_match(choice: &str, name: &str) -> bool {
     let (pattern, name) = (choice.as_bytes(), name.as_bytes());
     let (mut p, mut n) = (0, 0);
-    // Where the last `*` is, and what it has taken so far.
+    // Position of the last `*`, and the offset in `name` at which its match ends.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -118,7 +125,7 @@ pub(super) fn is_match(choice: &str, name: &str) -> bool {
             Some(b'?') => {
                 p += 1;
                 n += 1;
-                // One character may be several bytes.
+                // `?` matches a character, which may have several UTF-8 bytes.
                 while name.get(n).is_some_and(|byte| byte & 0xC0 == 0x80) {
                     n += 1;
                 }

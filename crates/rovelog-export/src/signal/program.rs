@@ -12,7 +12,18 @@ use super::find::{Operand, Signal};
 use super::unit::Unit;
 use crate::leaf::{Leaf, Names, leaves};
 
-/// A signal bound to the columns that its rows come in.
+/// The numeric leaves of a schema by their flat names. They are listed once for all signals of a
+/// topic, because a topic may have tens of thousands.
+pub(crate) struct Columns(HashMap<String, Leaf>);
+
+impl Columns {
+    pub(crate) fn of(schema: &Schema) -> Self {
+        let leaves = leaves(schema, Names::Bracket).into_iter().filter(Leaf::is_number);
+        Self(leaves.map(|leaf| (leaf.name.clone(), leaf)).collect())
+    }
+}
+
+/// A signal bound to the columns of record batches.
 pub(crate) struct Program {
     signal: Signal,
     units: Vec<Option<Unit>>,
@@ -21,12 +32,10 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Binds a signal to batches with `schema`; `name` gives the flat name of a field in them.
-    /// Returns `None` if one of its fields is not there.
-    pub(crate) fn new(signal: &Signal, schema: &Schema, name: impl Fn(&Operand) -> String) -> Option<Self> {
-        let leaves = leaves(schema, Names::Bracket).into_iter().filter(Leaf::is_number);
-        let leaves: HashMap<String, Leaf> = leaves.map(|leaf| (leaf.name.clone(), leaf)).collect();
-        let fields = signal.operands.iter().map(|operand| leaves.get(&name(operand)).cloned());
+    /// Binds a signal to batches with these columns. `name` returns the column name of a field.
+    /// Returns `None` if the columns lack a field of the signal.
+    pub(crate) fn new(signal: &Signal, columns: &Columns, name: impl Fn(&Operand) -> String) -> Option<Self> {
+        let fields = signal.operands.iter().map(|operand| columns.0.get(&name(operand)).cloned());
         Some(Self {
             fields: fields.collect::<Option<_>>()?,
             units: signal.units(),
@@ -35,12 +44,12 @@ impl Program {
         })
     }
 
-    /// Returns the field that the signal is, if it is one.
+    /// Returns the column if the signal is a plain field, and `None` if it is an expression.
     pub(crate) fn leaf(&self) -> Option<&Leaf> {
         self.signal.field().and(self.fields.first())
     }
 
-    /// Returns the values of the next rows; NaN for those without one.
+    /// Evaluates the signal for the next batch. A row without a value is NaN.
     pub(crate) fn values(&mut self, batch: &RecordBatch) -> Vec<f64> {
         let mut fields: Vec<Vec<f64>> = self.fields.iter().map(|leaf| leaf.numbers(batch)).collect();
         if self.signal.field().is_some() {
@@ -52,7 +61,7 @@ impl Program {
     }
 }
 
-/// Calls `visit` with the time of each row that has one, and its value.
+/// Calls `visit` with time and value of each row that has a time.
 pub(crate) fn timed(batch: &RecordBatch, values: &[f64], mut visit: impl FnMut(i64, f64)) {
     let times = batch.column(0).as_primitive::<Int64Type>();
     for (row, value) in values.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Signals in time order, in one pass.
+//! Evaluates signals over a log in one pass, in time order.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
@@ -8,11 +8,13 @@ use rovelog::{LogReader, Select, Topic};
 use super::cursor::Cursor;
 use super::find::{Signal, label};
 use super::join::{Base, JoinOptions, Joined, join};
-use super::program::Program;
+use super::program::{Columns, Program};
 use crate::ExportError;
 
-/// The values of signals, batch by batch: at the times of the first topic that they use. The values
-/// of other topics are those of the last row before.
+/// Iterator over the values of signals, in batches.
+///
+/// Rows have the times of the first topic that the signals use. Another topic contributes its last
+/// row at or before each time.
 pub struct Stream<'a> {
     rows: Rows<'a>,
     programs: Vec<Program>,
@@ -24,7 +26,7 @@ enum Rows<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Returns the values of `signals` within the span of `select`.
+    /// Evaluates `signals` within the time range of `select`.
     ///
     /// # Errors
     /// Returns an error if the log has no such topic or field, or cannot be read.
@@ -50,8 +52,9 @@ impl<'a> Stream<'a> {
             Rows::One(cursor) => cursor.schema(),
             Rows::Several(joined) => joined.schema(),
         };
+        let columns = Columns::of(schema);
         let programs = signals.iter().map(|signal| {
-            let program = Program::new(signal, schema, |operand| match &rows {
+            let program = Program::new(signal, &columns, |operand| match &rows {
                 Rows::One(_) => operand.field.clone(),
                 Rows::Several(_) => format!("{}.{}", label(log, &operand.topic), operand.field),
             });
@@ -63,7 +66,7 @@ impl<'a> Stream<'a> {
 }
 
 impl Iterator for Stream<'_> {
-    /// The times of the next rows, and the values of each signal; NaN for a row without a value.
+    /// The times of the next rows, and a list of values for each signal. A missing value is NaN.
     type Item = Result<(Vec<i64>, Vec<Vec<f64>>), ExportError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -81,8 +84,8 @@ impl Iterator for Stream<'_> {
     }
 }
 
-/// Calls `visit` with each time and value of a signal within the span of `select`, in time order;
-/// NaN for a row without a value.
+/// Calls `visit` with each time and value of a signal, in time order, within the time range of
+/// `select`. A missing value is NaN.
 ///
 /// # Errors
 /// Returns an error if the log has no such topic or field, or cannot be read.

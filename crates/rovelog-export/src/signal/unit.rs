@@ -1,7 +1,7 @@
-//! Units of signals: read from text, multiplied, compared, and written again.
+//! Units of signals: parsing, multiplication, comparison and formatting.
 
-/// Exponents of metre, kilogram, second, ampere, kelvin, radian, degree Celsius; in halves, for
-/// square roots.
+/// Exponents of the base units in [`BASE`]. They are stored doubled, so that a square root such as
+/// `V/√Hz` stays an integer.
 type Powers = [i8; 7];
 
 /// The names of the base units.
@@ -9,9 +9,11 @@ const BASE: [&str; 7] = ["m", "kg", "s", "A", "K", "rad", "°C"];
 
 const ONE: Powers = [0; 7];
 
-/// Named units: symbol, factor to the base units, exponents. The first one of several with the same
-/// value is the one that results are written in. A temperature in °C is no multiple of a kelvin, and
-/// an angle in degrees no number without a unit, so both have a base unit of their own.
+/// Named units: symbol, factor to the base units, and exponents.
+///
+/// If several names denote the same unit, the first one is used for output. °C and rad are base
+/// units of their own: a temperature in °C is not a multiple of a kelvin, and an angle is not a
+/// plain number.
 const NAMED: &[(&str, f64, Powers)] = &[
     ("m", 1.0, [2, 0, 0, 0, 0, 0, 0]),
     ("kg", 1.0, [0, 2, 0, 0, 0, 0, 0]),
@@ -46,7 +48,7 @@ const NAMED: &[(&str, f64, Powers)] = &[
 const PREFIXES: &[(&str, f64)] =
     &[("k", 1e3), ("M", 1e6), ("c", 1e-2), ("m", 1e-3), ("µ", 1e-6), ("u", 1e-6), ("n", 1e-9), ("p", 1e-12)];
 
-/// A unit: a factor, and a product of powers of the base units.
+/// A factor times a product of powers of the base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
     scale: f64,
@@ -58,8 +60,8 @@ impl Unit {
     pub(super) const SECOND: Self = Self { scale: 1.0, powers: [0, 0, 2, 0, 0, 0, 0] };
     pub(super) const RADIAN: Self = Self { scale: 1.0, powers: [0, 0, 0, 0, 0, 2, 0] };
 
-    /// Reads a unit: `m/s2`, `m/s^2`, `m/s²`, `kg·m²`, `mAh`, `1/min`, `us`. Returns `None` for an
-    /// unknown one.
+    /// Parses a unit such as `m/s2`, `m/s^2`, `m/s²`, `kg·m²`, `mAh`, `1/min` or `us`. Returns
+    /// `None` if the unit is unknown.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut unit = Self::NONE;
         let mut divides = false;
@@ -74,7 +76,7 @@ impl Unit {
         (!text.trim().is_empty()).then_some(unit)
     }
 
-    /// Reads one factor with its exponent: `s2`, `s^-1`, `m²`, `1`.
+    /// Parses one factor with its exponent, such as `s2`, `s^-1`, `m²` or `1`.
     fn factor(text: &str) -> Option<Self> {
         if text == "1" {
             return Some(Self::NONE);
@@ -107,7 +109,7 @@ impl Unit {
         Self { scale: self.scale / other.scale, powers }
     }
 
-    /// Returns the square root; `None` if an exponent would be a quarter.
+    /// Returns the square root, or `None` if an exponent is not a multiple of one half afterwards.
     pub(super) fn root(self) -> Option<Self> {
         let is_even = self.powers.iter().all(|power| power % 2 == 0);
         is_even.then(|| Self { scale: self.scale.sqrt(), powers: self.powers.map(|power| power / 2) })
@@ -118,23 +120,23 @@ impl Unit {
         Self { scale: self.scale.powi(i32::from(exponent)), powers }
     }
 
-    /// Returns whether values in both units measure the same quantity.
+    /// Returns whether both units measure the same quantity, as `km` and `m` do.
     pub(super) fn is_alike(self, other: Self) -> bool {
         self.powers == other.powers
     }
 
-    /// Returns whether both are the same unit; factors may differ by rounding.
+    /// Returns whether both units are the same. Factors may differ by rounding.
     pub(super) fn is_same(self, other: Self) -> bool {
         self.is_alike(other) && (self.scale / other.scale - 1.0).abs() < 1e-9
     }
 
-    /// Returns by what a value in this unit is multiplied to be one in `other`.
+    /// Returns the factor that converts a value from this unit to `other`.
     pub(super) fn factor_to(self, other: Self) -> f64 {
         self.scale / other.scale
     }
 
-    /// Returns the unit as text: a name where there is one, else base units; `None` for a factor
-    /// that no name has.
+    /// Returns the unit as text: a name if there is one, otherwise a product of base units. Returns
+    /// `None` if the factor has no name, as in 7 m.
     pub(super) fn text(self) -> Option<String> {
         let named = |unit: Self| {
             let mut all = NAMED.iter();
@@ -148,14 +150,14 @@ impl Unit {
         }
         let prefixed = PREFIXES.iter().find_map(|(prefix, factor)| {
             let (name, scale, _) = named(Self { scale: self.scale / factor, ..self })?;
-            // Not `cmin`: only units that are their own quantity's base take a prefix.
+            // Prefixes are combined with SI units only, so that 0.6 s does not become `cmin`.
             (scale.to_bits() == 1.0_f64.to_bits() || *name == "Wh" || *name == "Ah")
                 .then(|| format!("{prefix}{name}"))
         });
         if prefixed.is_some() {
             return prefixed;
         }
-        // `V/s`, `W·h`: one named unit and one base unit, then base units alone.
+        // Quotients of a named unit and a base unit, such as `V/s`.
         for (base, name) in ["s", "m"].into_iter().filter_map(|name| Some((Self::parse(name)?, name))) {
             if let Some((over, ..)) = named(self.times(base)).filter(|(name, ..)| !BASE.contains(name)) {
                 return Some(format!("{over}/{name}"));
@@ -164,9 +166,9 @@ impl Unit {
         self.composed()
     }
 
-    /// Returns a product of base units: `m/s²`, `rad/s`, `kg·m²`.
+    /// Returns a product of base units such as `m/s²`, `rad/s` or `kg·m²`.
     fn composed(self) -> Option<String> {
-        // Degrees are the one factor that often stays in a quotient.
+        // Degrees are kept instead of a factor to radians, as in `°/s`.
         let degree = Self::parse("°")?;
         let (unit, angle) = if self.is_same(Self { scale: degree.scale, ..self }) && self.powers[5] == 2 {
             (Self { scale: self.scale / degree.scale, ..self }, "°")

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use rovelog::core::layout::{At, Layout, Leaf, Plan, Visit, scalar_value};
 use rovelog::core::parallel::{self, Jobs};
-use rovelog::{FieldType, LogReader, Record, Scalar, Select, Value};
+use rovelog::{Error, ErrorKind, FieldType, LogReader, Record, Scalar, Select, Value};
 
-use crate::Loss;
+use crate::{Loss, leaf};
 
 pub use number::{Number, short};
 pub use running::Statistics;
@@ -192,7 +192,7 @@ impl<'a> Waiting<'a> {
 /// not depend on the number of threads.
 ///
 /// # Errors
-/// Returns an error if a record cannot be read.
+/// Returns an error if a record cannot be read, or the topics have more than a million fields.
 pub fn statistics(
     log: &dyn LogReader,
     select: &Select,
@@ -200,6 +200,7 @@ pub fn statistics(
     at: &dyn Fn(u64),
     losses: &mut Vec<Loss>,
 ) -> rovelog::Result<Vec<Vec<(String, Statistics)>>> {
+    refuse_too_many(log, select)?;
     let topics = log.topics().len();
     let mut fields = Vec::new();
     fields.resize_with(topics, Fields::default);
@@ -212,7 +213,7 @@ pub fn statistics(
     let fields = parallel::lanes(jobs, fields, work, |push| {
         let mut waiting =
             Waiting { topics: vec![Vec::new(); topics], some: Vec::new(), records: 0, bytes: 0 };
-        for record in log.records(select) {
+        for record in log.intact_records(select) {
             let record = record?;
             at(record.offset);
             waiting.add(record);
@@ -225,4 +226,21 @@ pub fn statistics(
     let lost = log.topics().iter().zip(&fields).filter(|(_, fields)| fields.undecodable > 0);
     losses.extend(lost.map(|(topic, fields)| Loss::undecodable(topic, fields.undecodable)));
     Ok(fields.into_iter().map(|fields| fields.list).collect())
+}
+
+/// Maximum number of fields that statistics are kept of, some hundred bytes each. Real logs have some
+/// ten thousands.
+const MOST_FIELDS: usize = 1_000_000;
+
+/// Refuses topics whose definitions have too many fields together: a log of 20 MB may describe a
+/// hundred million.
+fn refuse_too_many(log: &dyn LogReader, select: &Select) -> rovelog::Result<()> {
+    let topics = log.topics().iter().filter(|topic| topic.count > 0 && select.keeps_topic(topic));
+    let fields = topics.filter_map(|topic| topic.schema.as_deref()).map(|schema| leaf::count(schema, true));
+    let fields = fields.fold(0, usize::saturating_add);
+    if fields <= MOST_FIELDS {
+        return Ok(());
+    }
+    let what = format!("the topics have {fields} fields in all, and statistics are kept of {MOST_FIELDS}");
+    Err(Error::new("rovelog", ErrorKind::LimitExceeded, None, what).with_next("select topics: --topics NAME"))
 }

@@ -143,8 +143,8 @@ impl Rows {
     }
 
     fn times(&self, time: Option<i64>, numbers: &mut Numbers, text: &mut Vec<u8>) {
-        if let (Some(time), TimeBase::Utc(offset)) = (time, self.base)
-            && let Some(time) = time.checked_add(offset)
+        if let (Some(time), TimeBase::Utc(utc)) = (time, &self.base)
+            && let Some(time) = utc.unix(time)
         {
             numbers.date(time, text);
         }

@@ -30,6 +30,7 @@ pub use self::parquet::{Floats, parquet_properties};
 
 use self::sink::{Job, Out};
 use self::source::{Source, Topics};
+use crate::leaf;
 use crate::signal::{Extended, Joined};
 use crate::{ExportError, Loss, Provenance};
 
@@ -57,11 +58,41 @@ pub fn write<W: Write + Send>(
     provenance: &Provenance,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Vec<Written<W>>, Vec<Loss>), ExportError> {
-    let (topics, mut outs): (Vec<&Topic>, Vec<W>) = outputs.into_iter().unzip();
-    let lent = topics.into_iter().zip(outs.iter_mut().map(|out| out as Out<'_>)).collect();
-    let (rows, losses) = write_all(log, lent, select, (kind, options), provenance, progress)?;
-    let written = outs.into_iter().zip(rows).map(|(out, rows)| Written { out, rows });
-    Ok((written.collect(), losses))
+    let (mut written, mut losses) = (Vec::new(), Vec::new());
+    for group in in_passes(outputs, |(topic, _)| *topic, kind == Kind::Csv) {
+        let (topics, mut outs): (Vec<&Topic>, Vec<W>) = group.into_iter().unzip();
+        let lent = topics.into_iter().zip(outs.iter_mut().map(|out| out as Out<'_>)).collect();
+        let (rows, lost) = write_all(log, lent, select, (kind, options), provenance, progress)?;
+        written.extend(outs.into_iter().zip(rows).map(|(out, rows)| Written { out, rows }));
+        losses.extend(lost);
+    }
+    Ok((written, losses))
+}
+
+/// Maximum number of columns that are written in one pass over the log. Each takes up to some ten
+/// kilobytes of memory, and a log of 20 MB may describe millions of them. Real logs have some
+/// thousands.
+const MOST_COLUMNS: usize = 16_384;
+
+/// Divides topics into groups, in their order, each of which is read in one pass over the log, so that
+/// a group has a bounded number of columns. `flat` counts the elements of arrays.
+pub fn in_passes<'t, T>(
+    items: impl IntoIterator<Item = T>,
+    topic: impl Fn(&T) -> &'t Topic,
+    flat: bool,
+) -> Vec<Vec<T>> {
+    let (mut groups, mut group, mut columns) = (Vec::new(), Vec::new(), 0);
+    for item in items {
+        let more = topic(&item).schema.as_deref().map_or(1, |schema| leaf::count(schema, flat));
+        columns += more;
+        if columns > MOST_COLUMNS && !group.is_empty() {
+            groups.push(std::mem::take(&mut group));
+            columns = more;
+        }
+        group.push(item);
+    }
+    groups.push(group);
+    groups
 }
 
 /// Writes tables to outputs of any type. Returns the number of rows of each.
@@ -77,7 +108,7 @@ fn write_all(
     let mut select = select.clone();
     (select.topics, select.last_before) = (Some(names.collect()), false);
     let pyulog = options.dialect == Dialect::Pyulog && kind == Kind::Csv;
-    select.bool_bytes = pyulog;
+    select.like_pyulog = pyulog;
     let order = if pyulog {
         // Rows in file order.
         order::Order::file(log)

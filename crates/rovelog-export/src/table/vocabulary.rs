@@ -128,11 +128,12 @@ impl Vocabulary {
     /// Converts a batch to one of the table.
     pub(super) fn convert(&mut self, batch: &RecordBatch) -> Result<RecordBatch, ExportError> {
         let mut arrays = Vec::with_capacity(self.columns.len());
-        let base = self.base;
         for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
             let array = match &column.source {
                 Source::Column(i) => Arc::clone(batch.column(*i)),
-                Source::Time => Arc::new(place(batch, base)) as ArrayRef,
+                Source::Time => {
+                    Arc::new(self.base.place_all(batch.column(0).as_primitive::<Int64Type>())) as ArrayRef
+                }
                 Source::Leaf(leaf) => leaf_values(leaf, batch)?,
             };
             arrays.push(change(array, column.change, field.data_type(), &mut column.lost));
@@ -148,23 +149,6 @@ impl Vocabulary {
             if column.lost > 0 {
                 let why = format!("{} above the range of int64 became null", count(column.lost, "value"));
                 losses.push(Loss::new(&self.topic, field.name(), why));
-            }
-        }
-    }
-}
-
-/// Returns the times of a batch in the time base of the table, in nanoseconds; null if out of
-/// range.
-fn place(batch: &RecordBatch, base: TimeBase) -> Int64Array {
-    let times = batch.column(0).as_primitive::<Int64Type>();
-    match base {
-        TimeBase::Own(_) => times.clone(),
-        TimeBase::Utc(offset) => {
-            let past = times.values().iter().any(|time| time.checked_add(offset).is_none());
-            if past {
-                times.iter().map(|time| time?.checked_add(offset)).collect()
-            } else {
-                times.unary(|time| time.wrapping_add(offset))
             }
         }
     }

@@ -1,26 +1,26 @@
-//! Segments of a track.
+//! Splits the points of a track into segments.
 
 use super::{Line, Segment, TrackPoint};
 
-/// Minimum time between points, in nanoseconds; closer points are left out.
+/// Minimum time between points in nanoseconds. Closer points are omitted.
 const SPACING: i64 = 100_000_000;
 
 /// Maximum time without points inside a segment, in nanoseconds.
 const GAP: i64 = 10_000_000_000;
 
-/// Builder of a line from points in time order. Segments end after more than 10 s without points
-/// and at the antimeridian; points closer than 0.1 s are left out.
+/// Builds a line from points in time order. A segment ends after more than 10 s without points, and
+/// at the antimeridian. Points closer than 0.1 s are omitted.
 #[derive(Debug)]
 pub struct LineBuilder {
     line: Line,
     all: bool,
-    /// Time of the last point, kept or not.
+    /// Time of the last point, whether or not it was kept.
     last: Option<i64>,
     close: u64,
 }
 
 impl LineBuilder {
-    /// Returns an empty line for `source`; `all` keeps every point, however close.
+    /// Creates an empty line for `source`. `all` keeps every point, however close.
     pub fn new(source: impl Into<String>, all: bool) -> Self {
         Self { line: Line { source: source.into(), segments: Vec::new() }, all, last: None, close: 0 }
     }
@@ -49,12 +49,12 @@ impl LineBuilder {
         self.line.segments.push(Segment { points: vec![point] });
     }
 
-    /// Returns whether no point was added.
+    /// Returns whether the line has no points.
     pub fn is_empty(&self) -> bool {
         self.line.segments.is_empty()
     }
 
-    /// Returns the line, and the number of points that were left out because they were close to the
+    /// Returns the line, and the number of points omitted because they were too close to the
     /// previous one.
     pub fn finish(self) -> (Line, u64) {
         (self.line, self.close)
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(line(false, &[(0, 1.0), (10_001, 1.0)]).0, [vec![0], vec![10_001]]);
         assert_eq!(line(false, &[(0, 179.9), (500, -179.9), (999, -179.8)]).0, [vec![0], vec![500, 999]]);
         assert_eq!(line(false, &[(500, 1.0), (0, 1.0)]).0, [vec![500], vec![0]]);
-        // Skipped close points do not count as silence.
+        // Omitted points count as received, so they leave no gap.
         let points: Vec<_> = (0..300).map(|i| (i * 50, 1.0)).collect();
         assert_eq!(line(false, &points).0.len(), 1);
     }

@@ -1,6 +1,7 @@
-//! GeoJSON, RFC 7946: longitude first, heights above the ellipsoid where they are known.
+//! Tracks as GeoJSON (RFC 7946). Longitude comes first. Heights are above the ellipsoid where
+//! known.
 //!
-//! Times are in `properties.coordTimes`, as in converters between GPX and GeoJSON.
+//! Times are in `properties.coordTimes`, as other converters between GPX and GeoJSON write them.
 
 use std::io::{self, Write};
 
@@ -21,7 +22,7 @@ struct Geometry<G> {
     coordinates: G,
 }
 
-/// A list that is generated during serialisation.
+/// A list whose items are generated during serialization, so that it is never in memory.
 struct List<F>(F);
 
 impl<I: IntoIterator<Item: Serialize>, F: Fn() -> I> Serialize for List<F> {
@@ -30,7 +31,7 @@ impl<I: IntoIterator<Item: Serialize>, F: Fn() -> I> Serialize for List<F> {
     }
 }
 
-/// Kind of height in the coordinates of a geometry; the same for all of them.
+/// Reference of the heights in a geometry, which all of its points share.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Height {

@@ -1,4 +1,4 @@
-//! GPX 1.1, <https://www.topografix.com/GPX/1/1/>.
+//! Tracks as GPX 1.1, see <https://www.topografix.com/GPX/1/1/>.
 
 use std::io::{self, Write};
 
@@ -7,8 +7,8 @@ use rovelog::Timestamp;
 use super::model::{Fix, Track, TrackPoint, degrees, metres};
 use crate::xml::escape;
 
-/// Writes the file. Elements are in schema order: `ele`, `time`, `name`, `type`, `fix`, `sat`,
-/// `hdop`.
+/// Writes the file. The schema requires this order of elements: `ele`, `time`, `name`, `type`,
+/// `fix`, `sat`, `hdop`.
 pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
@@ -21,7 +21,7 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
     for mark in &track.marks {
         let Some(place) = &mark.place else { continue };
         open(place, "wpt", out)?;
-        // The time of the event itself, which may be between two points.
+        // The time of the event, which may lie between those of two points.
         let (name, kind) = (escape(&mark.name), mark.kind.name());
         writeln!(out, "{}<name>{name}</name><type>{kind}</type></wpt>", time(track, mark.time))?;
     }
@@ -53,7 +53,7 @@ pub(super) fn write(track: &Track, out: &mut impl Write) -> io::Result<()> {
 /// Writes `<trkpt lat=".." lon="..">` with the height above mean sea level.
 fn open(point: &TrackPoint, element: &str, out: &mut impl Write) -> io::Result<()> {
     let (latitude, longitude) = (degrees(point.latitude), degrees(point.longitude));
-    // The schema does not allow 180 degrees east.
+    // The schema excludes a longitude of 180, which equals -180.
     let longitude = if longitude < 180.0 { longitude } else { -180.0 };
     write!(out, r#"<{element} lat="{latitude:.7}" lon="{longitude:.7}">"#)?;
     match point.altitude_msl {
@@ -62,12 +62,12 @@ fn open(point: &TrackPoint, element: &str, out: &mut impl Write) -> io::Result<(
     }
 }
 
-/// Returns the time element, or nothing without UTC.
+/// Returns the time element, or an empty text if the log has no UTC.
 fn time(track: &Track, time: Timestamp) -> String {
     track.utc_text(time).map(|time| format!("<time>{time}</time>")).unwrap_or_default()
 }
 
-/// Returns the schema's name of a fix; it has none for an extrapolated one.
+/// Returns the GPX name of a fix. GPX has none for an extrapolated fix.
 fn fix(fix: Fix) -> Option<&'static str> {
     match fix {
         Fix::TwoD => Some("2d"),

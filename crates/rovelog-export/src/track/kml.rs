@@ -1,7 +1,7 @@
-//! KML 2.2 (OGC 07-147r2) with Google's extension `gx:Track`.
+//! Tracks as KML 2.2 (OGC 07-147r2) with Google's extension `gx:Track`.
 //!
-//! Per line: one coloured `LineString` for each flight mode, and one `gx:MultiTrack` with the
-//! times; marks are placemarks.
+//! Each line becomes one colored `LineString` per flight mode, and one `gx:MultiTrack` that has the
+//! times. Marks become placemarks.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use super::model::{Line, Mark, Segment, Track, TrackPoint, degrees, metres};
 use super::options::Altitude;
 use crate::xml::escape;
 
-/// Colours that are visible on a satellite image (red, green, blue), chosen by the kind of a phase.
+/// Colors (red, green, blue) that are visible on satellite images. The kind of a phase selects one.
 const COLOURS: [[u8; 3]; 16] = [
     [0xe6, 0x19, 0x4b],
     [0xff, 0xe1, 0x19],
@@ -30,7 +30,7 @@ const COLOURS: [[u8; 3]; 16] = [
     [0x80, 0x80, 0x00],
 ];
 
-/// Colour of a track without phases.
+/// Color of a track without phases.
 const PLAIN: [u8; 3] = [0xff, 0xff, 0x00];
 
 pub(super) fn write(track: &Track, altitude: Altitude, out: &mut impl Write) -> io::Result<()> {
@@ -65,7 +65,7 @@ pub(super) fn write(track: &Track, altitude: Altitude, out: &mut impl Write) -> 
     writeln!(out, "</Document></kml>")
 }
 
-/// Writes one style for each kind of phase, and one for points without a phase.
+/// Writes a style for each kind of phase, and one for points without a phase.
 fn styles(track: &Track, out: &mut impl Write) -> io::Result<()> {
     let style = |id: &str, [red, green, blue]: [u8; 3], out: &mut dyn Write| {
         let colour = format!("ff{blue:02x}{green:02x}{red:02x}");
@@ -78,14 +78,15 @@ fn styles(track: &Track, out: &mut impl Write) -> io::Result<()> {
     for kind in track.phases.iter().map(|phase| phase.kind).collect::<BTreeSet<_>>() {
         style(&format!("phase-{kind}"), COLOURS[kind as usize % COLOURS.len()], out)?;
     }
-    // The timed track covers the coloured lines, so it is invisible.
+    // The timed track would cover the colored lines, so it is invisible.
     writeln!(
         out,
         r#"<Style id="times"><LineStyle><color>00ffffff</color><width>1</width></LineStyle></Style>"#
     )
 }
 
-/// Splits a segment by phase. Each part ends where the next starts, so that no gap is drawn.
+/// Splits a segment by phase. The first point of a part is also the last point of the part before,
+/// so that the drawn line has no gap.
 fn pieces<'a>(track: &Track, segment: &'a Segment) -> Vec<(Option<usize>, &'a [TrackPoint])> {
     let phase = |point: &TrackPoint| {
         track.phases.partition_point(|phase| phase.time.nanos <= point.time.nanos).checked_sub(1)
@@ -98,7 +99,7 @@ fn pieces<'a>(track: &Track, segment: &'a Segment) -> Vec<(Option<usize>, &'a [T
         let len = points[start..].iter().take_while(|point| phase(point) == here).count();
         let end = start + len;
         let piece = &points[start..points.len().min(end + 1)];
-        // A single last point already ends the part before it.
+        // A single last point already belongs to the part before.
         if piece.len() > 1 || start == 0 {
             pieces.push((here, piece));
         }
@@ -145,7 +146,7 @@ fn with_times(track: &Track, line: &Line, heights: Heights, out: &mut impl Write
     for segment in &line.segments {
         let heights = heights.of(&segment.points);
         writeln!(out, "<gx:Track>{}", heights.element())?;
-        // As many times as places, as the extension requires.
+        // `gx:Track` requires as many times as coordinates, so points without UTC are omitted.
         let points = || segment.points.iter().filter_map(|p| Some((track.utc_text(p.time)?, p)));
         for (time, _) in points() {
             writeln!(out, "<when>{time}</when>")?;
@@ -175,11 +176,11 @@ fn placemark(track: &Track, mark: &Mark, heights: Heights, out: &mut impl Write)
     writeln!(out, "</Placemark>")
 }
 
-/// Kind of heights, and their meaning.
+/// Reference of the heights, and how KML draws them.
 #[derive(Clone, Copy)]
 struct Heights {
     mode: Altitude,
-    /// Height of the line's first point, for relative heights.
+    /// Height of the first point of the line, which is subtracted from relative heights.
     base: f64,
 }
 
@@ -190,7 +191,8 @@ impl Heights {
         Self { mode, base }
     }
 
-    /// Returns the heights of one geometry: on the ground if any of them is unknown.
+    /// Returns the heights for one geometry. If a height is unknown, the geometry is drawn on the
+    /// ground.
     fn of(self, points: &[TrackPoint]) -> Self {
         let known = points.iter().all(|point| point.altitude_msl.is_some());
         Self { mode: if known { self.mode } else { Altitude::Clamp }, ..self }

@@ -1,4 +1,4 @@
-//! Tracks of vehicles, and the files that hold them.
+//! Tracks of vehicles, and writers of track files.
 
 mod build;
 mod geojson;
@@ -18,8 +18,8 @@ pub use build::LineBuilder;
 pub use model::{Fix, Line, Mark, MarkKind, Phase, Segment, Track, TrackPoint};
 pub use options::{Altitude, Tally, TrackOptions};
 
-/// Returns the track of a log. It is empty if the log has no topic with positions, or no fix in
-/// them: see the tally.
+/// Returns the track of a log. It is empty if the log has no topic with positions, or no valid fix;
+/// the tally counts the reasons.
 ///
 /// # Errors
 /// Returns an error if a topic that was asked for does not exist or holds no positions, or the
@@ -38,7 +38,7 @@ pub fn of(log: &AnyLog, options: &TrackOptions) -> Result<(Track, Tally), Error>
     }
 }
 
-/// A file format of tracks.
+/// A file format for tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -54,7 +54,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 3] = [Self::Kml, Self::Gpx, Self::GeoJson];
 
-    /// Returns the name in options, which is also the file extension.
+    /// Returns the name used in command-line options, which is also the file extension.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kml => "kml",
@@ -74,12 +74,12 @@ impl Format {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// The meaning of heights; only KML has a choice.
+    /// Reference of the heights. Only KML has a choice.
     pub altitude: Altitude,
 }
 
 impl WriteOptions {
-    /// Returns the options with this meaning of heights.
+    /// Sets the reference of the heights.
     #[must_use]
     pub fn with_altitude(mut self, altitude: Altitude) -> Self {
         self.altitude = altitude;
@@ -87,14 +87,14 @@ impl WriteOptions {
     }
 }
 
-/// Error in writing a track.
+/// An error while writing a track.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The track is empty: an empty file would look like success.
+    /// The track is empty. Writing an empty file would look like success.
     #[error("the track has no points")]
     Empty,
-    /// The format has a fixed meaning of heights; only KML has a choice.
+    /// The format fixes the reference of heights. Only KML has a choice.
     #[error("{} has no altitude modes", .0.name())]
     Altitude(Format),
     /// An I/O error.
@@ -102,7 +102,7 @@ pub enum WriteError {
     Io(#[from] io::Error),
 }
 
-/// Writes a track. The same track gives the same bytes.
+/// Writes a track. The output is reproducible.
 ///
 /// # Errors
 /// Returns an error if the track is empty, the format does not support the options, or writing to

@@ -2,7 +2,7 @@
 
 use rovelog::{Timestamp, UtcOffset};
 
-/// A position at a time.
+/// A position with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TrackPoint {
@@ -12,24 +12,24 @@ pub struct TrackPoint {
     pub latitude: f64,
     /// Degrees east (WGS 84).
     pub longitude: f64,
-    /// Metres above mean sea level.
+    /// Height above mean sea level in meters.
     pub altitude_msl: Option<f64>,
-    /// Metres above the WGS 84 ellipsoid.
+    /// Height above the WGS 84 ellipsoid in meters.
     pub altitude_ellipsoid: Option<f64>,
     /// Quality of the fix; `None` for an estimated position.
     pub fix: Option<Fix>,
-    /// Satellites used.
+    /// Number of satellites used.
     pub satellites: Option<u8>,
     /// Horizontal dilution of precision.
     pub hdop: Option<f32>,
-    /// Metres per second over ground.
+    /// Speed over ground in meters per second.
     pub speed: Option<f32>,
     /// Course over ground in degrees from north, clockwise.
     pub course: Option<f32>,
 }
 
 impl TrackPoint {
-    /// Returns a point of which only the position is known.
+    /// Creates a point with a position only.
     pub fn new(time: Timestamp, latitude: f64, longitude: f64) -> Self {
         Self {
             time,
@@ -50,15 +50,15 @@ impl TrackPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Fix {
-    /// Two-dimensional: the height is assumed.
+    /// Two-dimensional: the receiver assumes a height.
     TwoD,
     /// Three-dimensional.
     ThreeD,
     /// Differential: with code corrections.
     Differential,
-    /// RTK, carrier phase ambiguities not resolved.
+    /// RTK with unresolved carrier phase ambiguities.
     RtkFloat,
-    /// RTK, carrier phase ambiguities resolved.
+    /// RTK with resolved carrier phase ambiguities.
     RtkFixed,
     /// Extrapolated without new measurements.
     Extrapolated,
@@ -89,30 +89,30 @@ impl Fix {
     }
 }
 
-/// Points without a gap between them.
+/// A run of points without a gap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Segment {
-    /// In time order; never empty.
+    /// Points in time order, at least one.
     pub points: Vec<TrackPoint>,
 }
 
 /// The path from one source: a receiver, or an estimator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Topic.
+    /// Name of the topic.
     pub source: String,
-    /// In time order.
+    /// Segments in time order.
     pub segments: Vec<Segment>,
 }
 
-/// A range of time with a name: a flight mode.
+/// A named phase, such as a flight mode. It ends where the next phase starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// Start of the phase on the log's clock.
     pub time: Timestamp,
     /// Name, such as `Mission (3)`.
     pub name: String,
-    /// Number that selects the colour; equal phases have equal numbers.
+    /// Number that selects the color. Equal phases have equal numbers.
     pub kind: u32,
 }
 
@@ -158,11 +158,11 @@ impl MarkKind {
     }
 }
 
-/// Everything a log contains about the path of the vehicle.
+/// The path of a vehicle, with its phases and events.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Track {
-    /// Name in the files.
+    /// Name written to track files.
     pub name: String,
     /// Paths, the best source first.
     pub lines: Vec<Line>,
@@ -170,12 +170,12 @@ pub struct Track {
     pub phases: Vec<Phase>,
     /// Events, in time order.
     pub marks: Vec<Mark>,
-    /// Offset of the log's clock to UTC; without it no file has times.
+    /// Offset from the log's clock to UTC. Without it, track files have no times.
     pub utc: Option<UtcOffset>,
 }
 
 impl Track {
-    /// Returns whether there is no point.
+    /// Returns whether the track has no points.
     pub fn is_empty(&self) -> bool {
         self.points().next().is_none()
     }
@@ -197,17 +197,18 @@ impl Track {
     }
 }
 
-/// Rounds degrees to seven decimals (a centimetre); never `-0`.
+/// Rounds degrees to seven decimals, about a centimeter. Avoids `-0`.
 pub(super) fn degrees(value: f64) -> f64 {
     (value * 1e7).round() / 1e7 + 0.0
 }
 
-/// Rounds metres to three decimals; never `-0`.
+/// Rounds meters to three decimals. Avoids `-0`.
 pub(super) fn metres(value: f64) -> f64 {
     (value * 1e3).round() / 1e3 + 0.0
 }
 
-/// Returns whether coordinates are valid. A receiver without a fix reports 0, 0.
+/// Returns whether coordinates are plausible. Both 0 is not, because receivers without a fix report
+/// it.
 pub(super) fn is_on_earth(latitude: f64, longitude: f64) -> bool {
     latitude.abs() <= 90.0 && longitude.abs() <= 180.0 && (latitude != 0.0 || longitude != 0.0)
 }

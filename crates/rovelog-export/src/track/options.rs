@@ -1,48 +1,48 @@
-//! Options of a track, and counts of its rows.
+//! Options for reading a track, and row counts.
 
-/// Selection of positions.
+/// Selects the positions of a track.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TrackOptions {
-    /// Names of the topics; empty for the best ones with positions.
+    /// Names of the topics. If empty, the best topics with positions are used.
     pub topics: Vec<String>,
-    /// Minimum fix, as a number of dimensions or of PX4's `fix_type`; `None` for three dimensions, or a
-    /// fix of unknown quality in a VEL log.
+    /// Minimum fix, as the number of dimensions or PX4's `fix_type`. `None` requires three
+    /// dimensions; VEL logs may also have a fix of unknown quality.
     pub min_fix: Option<u8>,
-    /// True to keep points that are closer than 0.1 s.
+    /// True to keep points closer than 0.1 s.
     pub all: bool,
-    /// First time to keep, in nanoseconds of the log's clock.
+    /// Start of the time range, in nanoseconds of the log's clock.
     pub start: Option<i64>,
-    /// End of the times to keep (exclusive), in nanoseconds of the log's clock.
+    /// Exclusive end of the time range, in nanoseconds of the log's clock.
     pub end: Option<i64>,
 }
 
-/// Counts of the rows that were read, by outcome.
+/// Row counts by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Rows of topics with positions.
+    /// Number of rows in topics with positions.
     pub rows: u64,
-    /// Rows without a fix, or with a worse one than requested.
+    /// Number of rows without a fix, or with a worse fix than required.
     pub without_fix: u64,
-    /// Rows with invalid coordinates: not finite, out of range, or both 0.
+    /// Number of rows with invalid coordinates: not finite, out of range, or both 0.
     pub implausible: u64,
-    /// Rows that cannot be decoded.
+    /// Number of rows that cannot be decoded.
     pub undecodable: u64,
-    /// Rows without a time.
+    /// Number of rows without a time.
     pub untimed: u64,
-    /// Points that were closer than 0.1 s to the previous one.
+    /// Number of points closer than 0.1 s to the previous one.
     pub close: u64,
 }
 
-/// Meaning of the heights in a KML file.
+/// Reference of the heights in a KML file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Altitude {
-    /// Metres above mean sea level.
+    /// Meters above mean sea level.
     #[default]
     Absolute,
-    /// Metres above the first point, drawn above the ground.
+    /// Meters above the first point, drawn relative to the ground.
     Relative,
-    /// Drawn on the ground.
+    /// No heights: the track is drawn on the ground.
     Clamp,
 }

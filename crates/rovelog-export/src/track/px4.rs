@@ -15,7 +15,7 @@ use super::options::{Tally, TrackOptions};
 /// PX4's `fix_type` of a three-dimensional fix.
 pub(crate) const MIN_FIX: u8 = 3;
 
-/// Maximum time between a mark and the point that gives its position, in nanoseconds.
+/// Maximum time in nanoseconds between a mark and the point that gives its position.
 const NEAR: u64 = 10_000_000_000;
 
 pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Track, Tally), Error> {
@@ -51,8 +51,8 @@ pub(super) fn track(reader: &UlogReader, options: &TrackOptions) -> Result<(Trac
     Ok((track, tally))
 }
 
-/// Returns the topics to try, the best first: all instances of a type together, or the requested
-/// ones.
+/// Returns groups of topics to try, the best first. A group has all instances of a type, or the
+/// requested topics.
 fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<Vec<&'a Topic>>, Error> {
     let layout = |topic: &Topic| {
         let record = reader.records(&Select::topic(topic.name.clone())).next()?.ok()?;
@@ -65,7 +65,7 @@ fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<
     let mut chosen: Vec<&Topic> = Vec::new();
     for name in &options.topics {
         let topics = || reader.topics().iter();
-        // The name of a type selects all its instances.
+        // A name without an instance number selects all instances.
         let mut found: Vec<_> = topics().filter(|topic| topic.name == *name).collect();
         if found.is_empty() {
             found = topics().filter(|topic| topic.type_name == *name).collect();
@@ -84,7 +84,7 @@ fn candidates<'a>(reader: &'a UlogReader, options: &TrackOptions) -> Result<Vec<
     Ok(vec![chosen])
 }
 
-/// Reads the points of `topics` in one pass, one line per topic.
+/// Reads the points of `topics` in one pass. Each topic gives a line.
 fn lines(
     reader: &UlogReader,
     topics: &[&Topic],
@@ -116,7 +116,7 @@ fn lines(
             Err(NoPosition::Implausible) => tally.implausible += 1,
         }
     }
-    // In the order of the topics, which is that of their instances.
+    // Lines have the order of the topics, which are sorted by instance.
     for topic in topics {
         let Some((_, line)) = builders.remove(&topic.id) else { continue };
         let (line, close) = line.finish();
@@ -151,10 +151,11 @@ fn point(time: Timestamp, position: &Position) -> TrackPoint {
     }
 }
 
-/// Returns the images that the camera took.
+/// Returns a mark for each camera image.
 fn images(reader: &UlogReader) -> Vec<Mark> {
     let mut marks = Vec::new();
-    // If the camera gives feedback, the capture has the better time and its own position.
+    // A camera with feedback reports the exact time and position of the capture, so its messages
+    // are preferred over those of the trigger.
     let captures = px4::instances(reader, "camera_capture");
     let reported = !captures.is_empty();
     let topics = if reported { captures } else { px4::instances(reader, "camera_trigger") };
@@ -175,7 +176,7 @@ fn images(reader: &UlogReader) -> Vec<Mark> {
     marks
 }
 
-/// Gives each mark the point of the best line that is nearest in time.
+/// Assigns to each mark the point of the best line that is nearest in time.
 fn place(track: &mut Track) {
     let Some(line) = track.lines.first() else { return };
     let points: Vec<&TrackPoint> = line.segments.iter().flat_map(|segment| &segment.points).collect();

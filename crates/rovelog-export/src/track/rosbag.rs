@@ -1,4 +1,4 @@
-//! The track of a ROS bag: its positions of type `sensor_msgs/NavSatFix`.
+//! Reads the track of a ROS bag from messages of type `sensor_msgs/NavSatFix`.
 
 use rovelog::rosbag12::BagReader;
 use rovelog::{Error, ErrorKind, LogReader as _, Select, Topic, Value};
@@ -23,7 +23,7 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
     let chosen = |topic: &&Topic| options.topics.is_empty() || options.topics.contains(&topic.name);
     for topic in bag.topics().iter().filter(has_positions).filter(chosen) {
         let mut line = LineBuilder::new(&topic.name, options.all);
-        for record in bag.records(&Select::topic(&topic.name).between(options.start, options.end)) {
+        for record in bag.intact_records(&Select::topic(&topic.name).between(options.start, options.end)) {
             let record = record?;
             tally.rows += 1;
             let Some(time) = record.time else {
@@ -37,7 +37,8 @@ pub(super) fn track(bag: &BagReader, options: &TrackOptions) -> Result<(Track, T
             let number = |name: &str| value.get(name).and_then(Value::as_f64);
             let status = value.get("status").and_then(|status| status.get("status")?.as_f64());
             let fix = status.and_then(quality);
-            // A receiver in ROS has a three-dimensional fix, or none.
+            // `NavSatFix` does not distinguish two from three dimensions, so any fix counts as
+            // three.
             if fix.is_none_or(|fix| fix.level() < options.min_fix.unwrap_or(3)) {
                 tally.without_fix += 1;
                 continue;

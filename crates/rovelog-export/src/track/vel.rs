@@ -31,7 +31,7 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
         tally.rows += 1;
         let data = &fix.data;
         let quality = quality(data.quality.get());
-        // An unknown quality reaches no minimum that the caller asks for.
+        // A fix of unknown quality does not satisfy a minimum that the caller asks for.
         let is_worse = quality
             .map_or(options.min_fix.is_some(), |quality| quality.level() < options.min_fix.unwrap_or(3));
         if !fix.is_usable() || is_worse {
@@ -64,20 +64,21 @@ pub(super) fn track(reader: &VelReader, options: &TrackOptions) -> Result<(Track
     Ok((track, tally))
 }
 
-/// Returns the position of a fix in degrees; `None` if it has no valid position.
+/// Returns the position of a fix in degrees, or `None` if it has no valid position.
 pub(crate) fn place(fix: &VelFix, unit: AngleUnit) -> Option<(f64, f64)> {
     let (latitude, longitude) =
         (unit.degrees(fix.data.latitude.get()), unit.degrees(fix.data.longitude.get()));
     (fix.is_usable() && is_on_earth(latitude, longitude)).then_some((latitude, longitude))
 }
 
-/// Returns the course in degrees; `None` below 1 km/h, where it is noise.
+/// Returns the course in degrees. `None` below 1 km/h, where it is noise.
 pub(crate) fn course(fix: &VelFix) -> Option<f32> {
     let course = fix.data.course.get();
     (course.is_finite() && fix.data.speed.get() >= 1.0).then_some(course)
 }
 
-/// Converts NMEA's fix quality; a receiver that reports one has a height too.
+/// Converts NMEA's fix quality. A receiver that reports it also reports a height, so the fix is
+/// three-dimensional.
 fn quality(quality: i32) -> Option<Fix> {
     match quality {
         1 | 3 => Some(Fix::ThreeD),

@@ -29,6 +29,8 @@ class Opening(NamedTuple):
     storage_options: tuple[tuple[str, str], ...]
     max_bytes: int | None
     utc_start: int | None
+    time_base: str | None
+    text_encoding: str | None
 
     def reader(self) -> _core.Reader:
         """Opens the log, or returns the reader of the last time if the file is the same."""
@@ -37,7 +39,16 @@ class Opening(NamedTuple):
         if found is None:
             storage = dict(self.storage_options)
             found = _source.reader(
-                self.f, self.format, self.types, self.max_unpacked, self.msgs, storage, self.max_bytes, self.utc_start
+                self.f,
+                self.format,
+                self.types,
+                self.max_unpacked,
+                self.msgs,
+                storage,
+                self.max_bytes,
+                self.utc_start,
+                self.time_base,
+                self.text_encoding,
             )
         if key is not None:
             _readers[key] = found
@@ -69,6 +80,8 @@ def opening(
     storage_options: Mapping[str, object] | None = None,
     max_bytes: int | None = None,
     utc_start: int | None = None,
+    time_base: str | None = None,
+    text_encoding: str | None = None,
 ) -> Opening | None:
     """Returns what opens a log again; None for a file object, which was read."""
     if isinstance(f, (bytes, bytearray, memoryview)):
@@ -81,7 +94,19 @@ def opening(
     files = (None if extra is None else _absolute(extra) for extra in (types, msgs))
     wanted = None if topics is None else tuple(topics)
     storage = tuple((str(key), str(value)) for key, value in (storage_options or {}).items())
-    return Opening(source, wanted, format, next(files), max_unpacked, next(files), storage, max_bytes, utc_start)
+    return Opening(
+        source,
+        wanted,
+        format,
+        next(files),
+        max_unpacked,
+        next(files),
+        storage,
+        max_bytes,
+        utc_start,
+        time_base,
+        text_encoding,
+    )
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:

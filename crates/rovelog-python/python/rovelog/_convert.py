@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, Literal, NamedTuple
 
 from rovelog import _core, _times
-from rovelog._errors import RovelogError, UnsupportedError, warn
+from rovelog._errors import RovelogError, UnsupportedError, WriteError, warn
 from rovelog._files import demand_free, folder_for_outputs, partials, place
 from rovelog._log import Log, opened
 from rovelog._source import Source
@@ -90,7 +90,7 @@ def convert(
     exist. MCAP also contains positions, poses and console messages as Foxglove types. `topics` are
     names; by default all topics with records. `dst` may be a binary file object, with `kind` and,
     for tables, one topic. `start` is inclusive, `end` is exclusive; see
-    `Topic.between`. `force` replaces existing files.
+    `Topic.between`. `force` replaces existing files; a device or a pipe is written in place.
 
     MCAP: `typed=False` leaves out Foxglove types; `keep_ned` keeps poses in north-east-down axes.
     VEL: `raw` writes the original packets, ranges and images; `calibration` is the calibration file
@@ -141,7 +141,7 @@ def convert(
                 done = write(log, path, name, chosen, window, force, options)
         if not isinstance(dst, (str, os.PathLike)):
             with open(path, "rb") as file:
-                shutil.copyfileobj(file, dst)
+                _copy(file, dst)
             done = done._replace(files=[])
     if done.lost:
         first = done.lost[0]
@@ -149,6 +149,20 @@ def convert(
         more = f" (and {len(done.lost) - 1} more, see lost)" if len(done.lost) > 1 else ""
         warn(f"{name} cannot contain all data: {what}: {first.why}{more}")
     return done
+
+
+def _copy(source: IO[bytes], dst: IO[bytes]) -> None:
+    """Writes all of a file to a file object, whose `write` may accept only a part of the bytes at a time."""
+    while piece := source.read(1 << 20):
+        while piece:
+            written = dst.write(piece)
+            if written is None and not isinstance(dst, io.RawIOBase):
+                # Writers that are not built on `io` commonly return nothing.
+                break
+            if not written or not 0 < written <= len(piece):
+                what = f"the file object accepted {written} of {len(piece)} bytes"
+                raise WriteError(what, next="give a file object that blocks until it can write, or convert to a file")
+            piece = piece[written:]
 
 
 @contextlib.contextmanager

@@ -126,9 +126,14 @@ class UnreadLogWarning(UserWarning):
     """One of several logs is left out, because it cannot be read."""
 
 
-def warn(text: str) -> None:
-    """Warns of lost data, at the line of the caller."""
+def warn(text: str, category: type[Warning] = DataLossWarning) -> None:
+    """Warns, of lost data by default, at the line of the caller."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "rovelog":
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, DataLossWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
+
+
+def warn_of_text(text: str) -> None:
+    """Warns of texts that are not UTF-8. Nothing of them is lost."""
+    warn(text, UnicodeWarning)

@@ -36,7 +36,8 @@ class Info(NamedTuple):
     clock           `unix`, `boot` or `log_start`
     start_ns        start, ns on the log clock
     end_ns          end, ns on the log clock
-    utc_offset_ns   Unix time minus log time, ns; None without UTC
+    utc_offset_ns   Unix time minus log time at the start, ns; None without UTC
+    utc_knots       (log time, Unix time minus log time), ns; linear between them, and empty if the difference is constant
     utc_rule        rule that determined it: `gps`
     utc_evidence    evidence for it, as text
     records         number of records on all topics
@@ -64,6 +65,7 @@ class Info(NamedTuple):
     start_ns: int | None
     end_ns: int | None
     utc_offset_ns: int | None
+    utc_knots: list[tuple[int, int]]
     utc_rule: str | None
     utc_evidence: str | None
     records: int
@@ -121,7 +123,8 @@ class TopicHealth(NamedTuple):
     longest_ns      longest interval
     jitter_ns       standard deviation of the intervals above zero without the gaps
     gaps            number of gaps: intervals of more than three periods, of a steady topic
-    missing         records that would fill the gaps
+    confirmed       number of gaps that a dropout, lost bytes or gaps of other topics confirm
+    missing         records that would fill the confirmed gaps
     longest_gaps    up to 16 gaps, longest first: time of the record before, and length, in ns
     falling         records that are earlier than the one before
     repeated        records with the time of the one before
@@ -138,6 +141,7 @@ class TopicHealth(NamedTuple):
     longest_ns: int | None
     jitter_ns: float | None
     gaps: int
+    confirmed: int
     missing: int
     longest_gaps: list[tuple[int, int]]
     falling: int

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -25,13 +26,15 @@ def place(out: str | os.PathLike[str]) -> str:
 
 
 def demand_free(path: str, sources: Iterable[str], force: bool) -> None:
-    """Raises where a file cannot be written: it is an input, a folder, or there already and not to be replaced."""
+    """Raises if a path cannot be written: it is an input, a folder, a terminal, or an existing file without `force`."""
     if not os.path.exists(path):
         return
     _demand_no_input(path, sources)
     if os.path.isdir(path):
         raise WriteError("the output is a folder", errno=errno.EISDIR, path=path, next="name a file in it")
-    if not force:
+    if _is_special(path):
+        _demand_no_terminal(path)
+    elif not force:
         what = "there is such a file already"
         raise WriteError(what, errno=errno.EEXIST, path=path, next="name another file, or force=True")
 
@@ -41,11 +44,35 @@ def _demand_no_input(path: str, sources: Iterable[str]) -> None:
         raise WriteError("the output is the input", path=path, next="name another file")
 
 
+def _is_special(path: str) -> bool:
+    """Whether a device, a pipe or a socket is at a path. Such a node is written in place: a rename would replace it."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _demand_no_terminal(path: str) -> None:
+    if not stat.S_ISCHR(os.stat(path).st_mode):
+        return
+    try:
+        file = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
+    except OSError as error:
+        raise _not_written(path, error) from error
+    try:
+        if os.isatty(file):
+            raise WriteError("the output is a terminal", path=path, next="name a file")
+    finally:
+        os.close(file)
+
+
 @contextlib.contextmanager
 def partials(paths: list[str], sources: Iterable[str], force: bool) -> Iterator[list[str]]:
     """Returns partial files next to the outputs; they are renamed when all of them are complete.
 
     Each is locked while it is written. One that is not locked was left by a program that was killed, and is replaced.
+    A device, a pipe or a socket is returned itself: it is written in place.
     """
     sources = list(sources)
     for path in paths:
@@ -53,19 +80,22 @@ def partials(paths: list[str], sources: Iterable[str], force: bool) -> Iterator[
     # A link stays a link: the file that it leads to is written.
     targets = [os.path.realpath(path) for path in paths]
     with contextlib.ExitStack() as stack:
-        claimed = [stack.enter_context(_claimed(f"{target}.partial", sources)) for target in targets]
-        yield [part for part, _ in claimed]
-        for (part, file), target in zip(claimed, targets, strict=True):
+        special = {target for target in targets if _is_special(target)}
+        claimed = {
+            target: stack.enter_context(_claimed(f"{target}.partial", sources)) for target in targets if target not in special
+        }
+        yield [target if target in special else claimed[target][0] for target in targets]
+        for target, (part, file) in claimed.items():
             try:
                 _sync(file)
-                if force and os.path.exists(target):
+                if force and os.path.isfile(target):
                     shutil.copymode(target, part)
                     os.replace(part, target)
                 else:
                     _name_new(part, target)
             except OSError as error:
                 raise _not_written(target, error) from error
-        for folder in {os.path.dirname(target) for target in targets}:
+        for folder in {os.path.dirname(target) for target in claimed}:
             _sync_folder(folder)
 
 

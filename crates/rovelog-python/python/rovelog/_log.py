@@ -48,6 +48,8 @@ def open(
     storage_options: Mapping[str, object] | None = None,
     max_bytes: int | None = None,
     utc_start: int | str | dt.datetime | None = None,
+    time_base: Literal["boot"] | None = None,
+    text_encoding: str | None = None,
 ) -> Log:
     """Opens a log. Its headers are scanned once; nothing is decoded until it is needed.
 
@@ -61,28 +63,36 @@ def open(
     which contain only their ids. `max_unpacked` limits the size of a decompressed log in bytes; the
     default is 1 GiB. `msgs` is a `.msg` file or a folder of ROS packages with message definitions
     that a bag lacks. `utc_start` is the UTC of the start of a log whose clock is not UTC: an RFC 3339
-    string, a datetime with a zone, or Unix ns.
+    string, a datetime with a zone, or Unix ns. `time_base="boot"` selects the monotonic clock of an RLD
+    log, which is also used if UTC was set during the recording. `text_encoding` decodes texts of ULogs and
+    bags that are not UTF-8, such as `cp1251` or `gbk`; without it, their bytes are written as `\\xcf`, and
+    a `UnicodeWarning` says how many there are.
 
     Damage is not an error: it is in `log.problems`, and one `DataLossWarning` reports it. With
-    `strict=True` it is a `CorruptError`.
+    `strict=True` it is a `CorruptError`, and all of a log is read that has an index. Without it, a
+    chunk that contradicts its index is found while records are read, and warned of then.
 
     Raises MissingFileError, ReadError, NotALogError (which names the detected file type),
     UnreadableError or TopicNotFound, and UnsupportedError for `utc_start` if the clock of the log is
     UTC. If another program shortens the file later, reading from the
     log raises ReadError. On the command line: `rovelog info FILE`, with `--types`,
-    `--msgs`, `--max-unpacked` and `--utc-start`.
+    `--msgs`, `--max-unpacked`, `--utc-start`, `--time-base` and `--text-encoding`.
     """
     names = None if topics is None else [topics] if isinstance(topics, str) else list(topics)
     given = None if utc_start is None else _times.unix_ns(utc_start)
-    opening = _again.opening(f, names, format, types, max_unpacked, msgs, storage_options, max_bytes, given)
-    reader = _source.reader(f, format, types, max_unpacked, msgs, storage_options, max_bytes, given)
+    options = storage_options, max_bytes, given, time_base, text_encoding
+    opening = _again.opening(f, names, format, types, max_unpacked, msgs, *options)
+    reader = _source.reader(f, format, types, max_unpacked, msgs, *options)
     log = Log(reader, names, opening)
+    if time_base is not None and log.info.clock == "unix":
+        raise UnsupportedError("the log has only UTC", format=log.format, path=log.path, next="leave out time_base")
     if given is not None and log.info.clock == "unix":
         raise UnsupportedError("the clock of the log is UTC", format=log.format, path=log.path, next="leave out utc_start")
     log._types = [os.path.abspath(extra) for extra in (types, msgs) if extra is not None]
-    if strict and log.info.loss is not None:
+    loss = reader.verify() if strict else None
+    if loss is not None:
         raise CorruptError(
-            log.info.loss,
+            loss,
             lost=log.info.lost,
             offset=log.info.lost[0][0] if log.info.lost else None,
             format=log.format,
@@ -207,8 +217,8 @@ class Log:
         """Converts a time on the log clock to UTC, floored to microseconds; None if the log has no
         UTC.
         """
-        offset = self._info.utc_offset_ns
-        return None if t_ns is None or offset is None else _times.to_datetime(t_ns + offset)
+        unix = None if t_ns is None else _times.unix_of(t_ns, self._info)
+        return None if unix is None else _times.to_datetime(unix)
 
     @cached_property
     def topics(self) -> Topics:
@@ -309,6 +319,7 @@ class Log:
         tolerance: str | int | dt.timedelta | None = None,
         start: Moment | None = None,
         end: Moment | None = None,
+        force: bool = False,
     ) -> polars.DataFrame:
         """Returns the columns of several topics at the same times, as a `polars.DataFrame`.
 
@@ -318,12 +329,13 @@ class Log:
         `tolerance` is the largest distance in time (`"20ms"`, ns, a timedelta); what is farther is null. Times are compared as
         integers. Columns are `t_ns` and, per topic, `vehicle_attitude.q`.
 
-        Raises TopicNotFound, UnsupportedError for an unknown `how`, and the errors of `Topic.between`.
+        Raises TopicNotFound, UnsupportedError for an unknown `how` and for a grid with more than ten times (and 10 000)
+        rows for each record of the log, which `force` allows, and the errors of `Topic.between`.
         """
         window = _times.window(start, end, self._info)
         chosen = [self[name] for name in ([topics] if isinstance(topics, str) else topics)]
         distance = _times.span_ns(tolerance) if tolerance is not None else None
-        return _align.aligned(self._reader, chosen, self._grid(on, window), how, distance)
+        return _align.aligned(self._reader, chosen, self._grid(on, window, force), how, distance)
 
     def signals(self, *names: str, start: Moment | None = None, end: Moment | None = None) -> Table:
         """Returns signals as columns, at the times of the first topic that they use.
@@ -350,7 +362,7 @@ class Log:
         rows = _core.signal_events(self._reader, condition, _times.window(start, end, self._info))
         return [Occurrence(*row) for row in rows]
 
-    def _grid(self, on: str | dt.timedelta | Iterable[int], window: Window) -> Any:
+    def _grid(self, on: str | dt.timedelta | Iterable[int], window: Window, force: bool) -> Any:
         """The times of `align`."""
         numpy = need("numpy")
         if isinstance(on, str) and on in self:
@@ -368,6 +380,8 @@ class Log:
             raise ValueError("a grid cannot be without distance")
         if first is None or last is None:
             return numpy.empty(0, dtype=numpy.int64)
+        if not force:
+            _core.check_regular_rows(self._reader, first, last, step)
         return numpy.arange(first, last + 1, step, dtype=numpy.int64)
 
     @cached_property
@@ -449,7 +463,8 @@ class Log:
         """Writes a part of the log to the new log `out`, byte for byte.
 
         `topics` are names; by default all topics. `start` is inclusive, `end` is exclusive; see
-        `Topic.between`. `force` replaces an existing file. Raises TopicNotFound, and WriteError if
+        `Topic.between`. Of ROS bags, the last message before `start` is kept of each publisher that
+        latches. `force` replaces an existing file. Raises TopicNotFound, and WriteError if
         the file cannot be written. On the command line: `rovelog slice FILE -o OUT`.
         """
         names, window = self._names(topics), _times.window(start, end, self._info)

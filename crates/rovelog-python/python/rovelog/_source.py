@@ -46,25 +46,30 @@ def reader(
     storage_options: Mapping[str, object] | None = None,
     max_bytes: int | None = None,
     utc_start: int | None = None,
+    time_base: str | None = None,
+    text_encoding: str | None = None,
 ) -> _core.Reader:
     """Opens a log, of the format with this id or of that which its first bytes tell."""
     types = None if types is None else place(types)
     msgs = None if msgs is None else place(msgs)
+    further = utc_start, time_base, text_encoding
     if isinstance(f, (bytes, bytearray, memoryview)):
         try:
-            return _core.Reader.from_bytes(bytes(f), format, None, types, max_unpacked, msgs, utc_start)
+            return _core.Reader.from_bytes(bytes(f), format, None, types, max_unpacked, msgs, *further)
         except (NotALogError, UnreadableError) as error:
             raise _hinted(error, bytes(f)) from None
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         scheme = SCHEME.match(path)
         if scheme is None:
-            return _core.Reader.open(place(path), format, False, types, max_unpacked, msgs, utc_start)
+            return _core.Reader.open(place(path), format, False, types, max_unpacked, msgs, *further)
         if scheme[1].lower() in REMOTE:
             storage = [(str(key), str(value)) for key, value in (storage_options or {}).items()]
-            return _core.Reader.remote(path, None, format, types, max_unpacked, msgs, storage, max_bytes, utc_start)
+            return _core.Reader.remote(
+                path, None, format, types, max_unpacked, msgs, storage, max_bytes, *further
+            )
         if scheme[1].lower() == "file":
-            return _core.Reader.open(_local(path), format, False, types, max_unpacked, msgs, utc_start)
+            return _core.Reader.open(_local(path), format, False, types, max_unpacked, msgs, *further)
         raise UnsupportedError(
             f"addresses of the kind {scheme[1]}:// are not supported",
             path=path,
@@ -82,8 +87,10 @@ def reader(
     if not isinstance(data, bytes):
         raise TypeError("the file object gives text: open it with mode 'rb'")
     if parts:
-        return _core.Reader.remote(f, name, format, types, max_unpacked, msgs, max_bytes=max_bytes, utc_start=utc_start)
-    return _core.Reader.from_bytes(data, format, name, types, max_unpacked, msgs, utc_start)
+        return _core.Reader.remote(
+            f, name, format, types, max_unpacked, msgs, [], max_bytes, *further
+        )
+    return _core.Reader.from_bytes(data, format, name, types, max_unpacked, msgs, *further)
 
 
 def _hinted(error: RovelogError, data: bytes) -> RovelogError:

@@ -45,7 +45,7 @@ def to_datetime(unix_ns: int) -> dt.datetime:
 
 def window(start: Moment | None, end: Moment | None, info: Info) -> Window:
     """From one time until before another; None leaves a side open."""
-    return (_held(resolve(start, info)), _held(resolve(end, info)))
+    return (_held(resolve(start, info)), _held(resolve(end, info, is_end=True)))
 
 
 def _held(time: int | None) -> int | None:
@@ -60,14 +60,14 @@ def in_both(a: Window, b: Window) -> Window:
     return max(starts, default=None), min(ends, default=None)
 
 
-def resolve(moment: Moment | None, info: Info) -> int | None:
-    """Ns of the log's clock."""
+def resolve(moment: Moment | None, info: Info, *, is_end: bool = False) -> int | None:
+    """Ns of the log's clock. A UTC that occurs twice starts a window at its first time and ends it at its last."""
     if moment is None or (isinstance(moment, int) and not isinstance(moment, bool)):
         return moment
     if isinstance(moment, dt.timedelta):
         return _end(info.data_start_ns, "start") + of_timedelta(moment)
     if isinstance(moment, dt.datetime):
-        return _from_utc(moment, info)
+        return _from_utc(moment, info, is_end)
     if not isinstance(moment, str):
         raise TypeError(f"a time is an int, a str, a datetime or a timedelta, not {type(moment).__name__}")
     text = moment.strip()
@@ -82,9 +82,9 @@ def resolve(moment: Moment | None, info: Info) -> int | None:
         return int(text)
     utc = _core.utc_ns(text)
     if utc is not None:
-        return utc - _utc_offset(info)
+        return _log_time(utc, info, is_end)
     try:
-        return _from_utc(dt.datetime.fromisoformat(text.replace("Z", "+00:00")), info)
+        return _from_utc(dt.datetime.fromisoformat(text.replace("Z", "+00:00")), info, is_end)
     except ValueError as error:
         if isinstance(error, NoUtcError):
             raise
@@ -117,17 +117,25 @@ def _end(nanos: int | None, which: str) -> int:
     return nanos
 
 
-def _from_utc(moment: dt.datetime, info: Info) -> int:
+def _from_utc(moment: dt.datetime, info: Info, is_end: bool) -> int:
     if moment.tzinfo is None:
         raise ValueError(f"{moment} has no time zone: add tzinfo=timezone.utc")
-    return of_timedelta(moment - EPOCH) - _utc_offset(info)
+    return _log_time(of_timedelta(moment - EPOCH), info, is_end)
 
 
-def _utc_offset(info: Info) -> int:
+def unix_of(t_ns: int, info: Info) -> int | None:
+    """Unix ns of a time on the log's clock; None without UTC."""
+    return None if info.utc_offset_ns is None else _core.unix_of(info.utc_offset_ns, info.utc_knots, t_ns)
+
+
+def _log_time(unix: int, info: Info, is_end: bool) -> int:
     if info.utc_offset_ns is None:
         raise NoUtcError(
             "this log does not tell the offset of its clock to UTC",
             format=info.format,
             next="name times of the log's own clock, or from its start: +10s",
         )
-    return info.utc_offset_ns
+    found = _core.log_time_of(info.utc_offset_ns, info.utc_knots, unix, is_end)
+    if found is None:
+        raise ValueError(f"{unix} ns is no time of a log: 64 bits do not hold it")
+    return found

@@ -18,7 +18,8 @@ class Image(NamedTuple):
     t_ns            time, ns on the log clock
     data            bytes, usually a JPEG; see `encoding`
     name            name of the topic, which ends with the number of the camera: `ImageM/0`
-    encoding        `jpeg`, `mono8`, `yuyv`, `rgb8` (the order of red and blue is unknown) or `unknown`
+    encoding        `jpeg`, `png`, `bmp`, `webp`, `tiff`, `mono8`, `yuyv`, `rgb8` (the order of red and
+                    blue is unknown) or `unknown`
     width           pixels, as stated in the message
     height          pixels, as stated in the message
     offset          first byte of its message in the file

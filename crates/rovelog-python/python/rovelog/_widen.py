@@ -21,10 +21,11 @@ class Named(NamedTuple):
 
 
 def union(topic: str, found: list[Named]) -> Schema:
-    """All columns of these logs, each in the narrowest type that holds its values without changing one.
+    """All columns of these logs, each in the narrowest type that holds the values of all, by the rule of lakes.
 
-    Integers and floats become wider, arrays of different lengths lists, structs have the fields of all. Raises UnsupportedError,
-    which names log, topic and column, where no type does that: a text and a number, integers of 64 bits and floats.
+    Integers and floats become wider, arrays of different lengths lists, structs have the fields of all, and truth values are 0
+    and 1 among numbers. Integers of 64 bits and floats become floats, which round integers above 2^53. Raises UnsupportedError,
+    which names log, topic and column, where no type does that, as for a text and a number.
     """
     wide: Schema = {}
     first: dict[str, Named] = {}
@@ -63,7 +64,9 @@ def _wider(name: str, a: Any, b: Any) -> Any:
         both = pl.concat([pl.DataFrame(schema={name: a}), pl.DataFrame(schema={name: b})], how="diagonal_relaxed")
     except pl.exceptions.PolarsError:
         return None
-    return both.schema[name]
+    wide = both.schema[name]
+    # No integer holds all values of `UInt64` and of a signed type, and polars then takes a float.
+    return None if a.is_integer() and b.is_integer() and not wide.is_integer() else wide
 
 
 def _keeps(have: Any, wide: Any) -> bool:
@@ -78,7 +81,7 @@ def _keeps(have: Any, wide: Any) -> bool:
         fields = {field.name: field.dtype for field in wide.fields} if isinstance(wide, pl.Struct) else {}
         return all(field.name in fields and _keeps(field.dtype, fields[field.name]) for field in have.fields)
     if wide == pl.Float64:
-        return have == pl.Float32 or have == pl.Boolean or (have.is_integer() and have not in (pl.Int64, pl.UInt64, pl.Int128))
+        return have in (pl.Float32, pl.Boolean) or (have.is_integer() and have != pl.Int128)
     if wide == pl.Float32:
         return have in (pl.Boolean, pl.Int8, pl.UInt8, pl.Int16, pl.UInt16)
     # Among integers, polars takes the one that holds both.

@@ -66,6 +66,8 @@ class Ingested(NamedTuple):
     """Files that were written."""
     removed: int
     """Files of a run that was killed, which were removed."""
+    splits: list[str]
+    """Topics with rows that are not in the table of their name, as text."""
 
 
 def ingest(
@@ -155,10 +157,15 @@ def _update(folder: pathlib.Path, files: dict[str, tuple[int, int]]) -> int | No
     month = ["month"] if folder.name != "_logs" else []
     schema = _schema(folder, new, month)
     actions: list[Any] = [_add(transaction, folder, name, *files[name]) for name in new]
-    if table is None:
+    have = {} if table is None else {field.name: field.type for field in table.schema().fields}
+    if table is not None and any(have.get(field.name, field.type) != field.type for field in _delta(schema).fields):
+        # Delta cannot change the type of a column, so the table starts again with the same files.
+        schema = _schema(folder, sorted(files), month)
+        actions = [_add(transaction, folder, name, *files[name]) for name in sorted(files)]
+        transaction.create_table_with_add_actions(str(folder), _delta(schema), actions, "overwrite", month)
+    elif table is None:
         transaction.create_table_with_add_actions(str(folder), _delta(schema), actions, "error", month)
     else:
-        have = {field.name for field in table.schema().fields}
         more = [field for field in _delta(schema).fields if field.name not in have]
         if more:
             table.alter.add_columns(more)
@@ -180,7 +187,8 @@ def _schema(folder: pathlib.Path, names: list[str], month: list[str]) -> Any:
     pa, pq = need("pyarrow"), need("pyarrow.parquet")
     one_each = {name.rsplit("-", 1)[-1] if month else "": name for name in names}
     schemas = [pq.read_schema(folder / name).remove_metadata() for _, name in sorted(one_each.items())]
-    united = pa.unify_schemas(schemas) if schemas else pa.schema([])
+    # Files that were added before a column became wider have the narrower type.
+    united = pa.unify_schemas(schemas, promote_options="permissive") if schemas else pa.schema([])
     levels = max((_levels(field.type) for field in united), default=0)
     if levels > DEPTH:
         raise _TooDeepError(f"columns nested {levels} levels deep, and Delta describes {DEPTH}")
@@ -245,7 +253,10 @@ def _ingest(arguments: list[str]) -> int:
             retry_quarantined=args.retry_quarantined,
             tell=tell,
         )
-    counts = ", ".join(f"{number} {what}" for what, number in done._asdict().items() if number)
+    for split in done.splits:
+        print(split, file=sys.stderr)
+    numbers = {what: number for what, number in done._asdict().items() if what != "splits"}
+    counts = ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
     print(f"logs: {counts or 'nothing to do'}", file=sys.stderr)
     return 3 if done.partial or done.failed else 0
 

@@ -158,7 +158,7 @@ impl Part {
                 Some(maker) => maker.take(py, stamps, layout, rest)?,
                 None => unreachable!("the maker was made of the layout's schema"),
             },
-            Element::Char | Element::WideBool | Element::Packed(_) => unreachable!("ROS has none"),
+            Element::Char(_) | Element::WideBool | Element::Packed(_) => unreachable!("ROS has none"),
         })
     }
 

@@ -162,7 +162,7 @@ impl OtherMessages {
         match message {
             Message::Data(data) => {
                 self.in_data = true;
-                if let Some(subscription) = self.subscribed.get(&data.head.msg_id.get()) {
+                if let Some(subscription) = self.subscribed.get(&data.msg_id) {
                     self.record(*subscription, data.row);
                 }
                 return;

@@ -1,52 +1,55 @@
-//! Checks of a lake: every file that is named is there, and every file that is there is named.
+//! Checks of a lake. Every file that `_logs` lists must exist, and every other file is reported.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use super::layout::{Lake, Lock, files_below, remove_if_there};
-use super::logs::{Named, from_parquet};
+use super::logs::{TableFile, from_parquet};
+use super::member::hex;
 use super::tables::is_name;
 use crate::ScaleError;
 
-/// How long workers of a run that was killed may still write. They notice at once, but a machine
-/// can be busy.
-const LAST_WRITES: Duration = Duration::from_secs(10);
+/// Maximum time that workers of a killed run may continue to write. Workers end as soon as they
+/// notice that their run was killed, but the machine can be busy.
+const MAX_DELAY: Duration = Duration::from_secs(10);
 
-/// What a lake has.
+/// Result of checking a lake.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Logs, those that failed included.
+    /// Number of logs, including failed ones.
     pub logs: usize,
-    /// Logs that failed.
+    /// Number of logs that failed.
     pub failed: usize,
-    /// Files in tables.
+    /// Number of files in tables.
     pub files: usize,
-    /// Rows in tables.
+    /// Number of rows in tables.
     pub rows: u64,
-    /// Bytes of the files in tables.
+    /// Total size of the files in tables, in bytes.
     pub bytes: u64,
-    /// What is wrong: a file that is missing, differs from what `_logs` says, or is of another
-    /// program.
+    /// Descriptions of problems: files that are missing, that differ from their description in
+    /// `_logs`, or that another program wrote.
     pub problems: Vec<String>,
-    /// Files that `_logs` does not name: of a run that was killed, or is running.
+    /// Paths of files that `_logs` does not list, because their run was killed or is still running.
     pub unnamed: Vec<String>,
 }
 
-/// Compares the files of a lake with what `_logs` says.
+/// Compares the files of a lake with their descriptions in `_logs`. If `content` is true, also
+/// compares the hash of each file, which reads the whole file.
 ///
 /// # Errors
 /// Returns an error if the lake cannot be read.
-pub fn check(lake: &Lake) -> Result<Checked, ScaleError> {
+pub fn check(lake: &Lake, content: bool) -> Result<Checked, ScaleError> {
     let mut checked = Checked::default();
     let mut ids = BTreeMap::new();
-    let named = named(lake, &mut |path, logs, _| {
+    let named = listed_files(lake, &mut |path, logs, _| {
         for log in logs {
             checked.logs += 1;
             checked.failed += usize::from(log.failed);
@@ -60,6 +63,9 @@ pub fn check(lake: &Lake) -> Result<Checked, ScaleError> {
     for (path, file) in &named {
         match rows_of(&lake.root().join(path)) {
             Ok((rows, bytes)) if (rows, bytes) == (file.rows, file.bytes) => {
+                if content && let Err(why) = compare_hash(&lake.root().join(path), file) {
+                    checked.problems.push(format!("{path}: {why}"));
+                }
                 (checked.files, checked.rows, checked.bytes) =
                     (checked.files + 1, checked.rows + rows, checked.bytes + bytes);
             }
@@ -70,7 +76,7 @@ pub fn check(lake: &Lake) -> Result<Checked, ScaleError> {
             Err(error) => checked.problems.push(format!("{path}: {error}")),
         }
     }
-    let (own, foreign) = unnamed(lake, &named)?;
+    let (own, foreign) = unlisted_files(lake, &named)?;
     checked.unnamed = own.iter().map(|path| path.display().to_string()).collect();
     let foreign = foreign.iter();
     checked.problems.extend(
@@ -79,35 +85,36 @@ pub fn check(lake: &Lake) -> Result<Checked, ScaleError> {
     Ok(checked)
 }
 
-/// Removes the files of runs that were killed. Returns their paths.
+/// Removes the files that killed runs have left, and returns their paths. `wait` is called once if
+/// another program writes to the lake.
 ///
 /// # Errors
 /// Returns an error if the lake cannot be read or changed.
 pub fn clean(lake: &Lake, wait: impl FnOnce()) -> Result<Vec<PathBuf>, ScaleError> {
     let lock = lake.lock(wait)?;
-    remove_unnamed(lake, &lock)
+    remove_unlisted(lake, &lock)
 }
 
-/// Removes what no file in `_logs` names. No other run writes: what is not named is of a run that was
-/// killed. Files that are not named as ours are never removed.
-pub(crate) fn remove_unnamed(lake: &Lake, _: &Lock) -> Result<Vec<PathBuf>, ScaleError> {
-    let named = named(lake, &mut |_, _, _| {})?;
-    let (unnamed, _) = unnamed(lake, &named)?;
+/// Removes the files that no file in `_logs` lists. The lock shows that no other run is writing, so
+/// killed runs have left them. Files of other programs, which have other names, are never removed.
+pub(crate) fn remove_unlisted(lake: &Lake, _: &Lock) -> Result<Vec<PathBuf>, ScaleError> {
+    let named = listed_files(lake, &mut |_, _, _| {})?;
+    let (unnamed, _) = unlisted_files(lake, &named)?;
     for path in &unnamed {
-        // A worker that ends may remove its own.
+        // A worker that is just ending may have removed its file.
         remove_if_there(path)?;
     }
     clear(&lake.staging())?;
     Ok(unnamed)
 }
 
-/// Removes what is in a folder that workers write to. Those of a run that was killed end with it,
-/// but not in the same moment: until then their files can become more.
+/// Removes all files in the staging folder. Workers of a killed run end soon after it and may write
+/// more files until then, so removing is repeated.
 fn clear(staging: &Path) -> Result<(), ScaleError> {
     let started = Instant::now();
     loop {
         match fs::remove_dir_all(staging) {
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && started.elapsed() < LAST_WRITES => {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && started.elapsed() < MAX_DELAY => {
                 thread::sleep(Duration::from_millis(10));
             }
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -119,10 +126,10 @@ fn clear(staging: &Path) -> Result<(), ScaleError> {
     fs::create_dir_all(staging).map_err(ScaleError::lake(staging))
 }
 
-type Visit<'a> = &'a mut dyn FnMut(&str, &[super::logs::Known], &[Named]);
+type Visit<'a> = &'a mut dyn FnMut(&str, &[super::logs::KnownLog], &[TableFile]);
 
-/// Returns the files that `_logs` names, by their paths in the lake.
-fn named(lake: &Lake, visit: Visit<'_>) -> Result<BTreeMap<String, Named>, ScaleError> {
+/// Returns the files that `_logs` lists, by their paths in the lake.
+fn listed_files(lake: &Lake, visit: Visit<'_>) -> Result<BTreeMap<String, TableFile>, ScaleError> {
     let mut named = BTreeMap::new();
     for path in files_below(&lake.logs(), "parquet")? {
         let (logs, files) = from_parquet(&path)?;
@@ -133,12 +140,15 @@ fn named(lake: &Lake, visit: Visit<'_>) -> Result<BTreeMap<String, Named>, Scale
     Ok(named)
 }
 
-/// Returns the Parquet files in tables and in staging, and parts of files in `_logs`, that are not
-/// named: our own, and those of other programs.
-fn unnamed(lake: &Lake, named: &BTreeMap<String, Named>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ScaleError> {
+/// Returns files that `_logs` does not list: Parquet files in tables and in staging, and incomplete
+/// files in `_logs`. The first list has our own files, the second those of other programs.
+fn unlisted_files(
+    lake: &Lake,
+    named: &BTreeMap<String, TableFile>,
+) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ScaleError> {
     let mut found = files_below(lake.root(), "parquet")?;
     let logs = lake.logs();
-    // Checkpoints of a Delta log are Parquet files, too.
+    // Checkpoints of Delta tables are Parquet files, too, and are not reported.
     found.retain(|path| {
         let inside = path.strip_prefix(lake.root()).unwrap_or(path);
         let of_delta = inside.iter().any(|part| part == "_delta_log");
@@ -155,6 +165,27 @@ fn unnamed(lake: &Lake, named: &BTreeMap<String, Named>) -> Result<(Vec<PathBuf>
     Ok((own, foreign))
 }
 
+/// Compares the hash of a file with the hash in `_logs`.
+fn compare_hash(path: &Path, file: &TableFile) -> Result<(), String> {
+    let Some(expected) = &file.sha256 else {
+        return Err("an earlier version added this file without a hash".to_owned());
+    };
+    let mut hash = Sha256::new();
+    let mut source = File::open(path).map_err(|error| error.to_string())?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match source.read(&mut buffer).map_err(|error| error.to_string())? {
+            0 => break,
+            count => hash.update(&buffer[..count]),
+        }
+    }
+    if hex(&hash.finalize()) == *expected {
+        return Ok(());
+    }
+    Err("its content has changed since it was added; remove the file and ingest again to restore it"
+        .to_owned())
+}
+
 fn rows_of(path: &Path) -> Result<(u64, u64), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let bytes = file.metadata().map_err(|error| error.to_string())?.len();
@@ -167,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_that_still_write_are_waited_for() {
+    fn removal_waits_for_workers_that_still_write() {
         let folder = tempfile::tempdir().unwrap();
         let lake = Lake::new(folder.path());
         let lock = lake.lock(|| {}).unwrap();
@@ -179,17 +210,17 @@ mod tests {
                 if Instant::now() > until {
                     break;
                 }
-                // The folder may be gone just now.
+                // The folder may have just been removed, so errors are ignored.
                 let _ = fs::create_dir_all(&pack);
                 let _ = fs::write(pack.join(number.to_string()), "PAR1");
             }
         });
-        // It may be removed several times before the last file is written.
+        // The folder may be removed several times before the last file is written.
         while !worker.is_finished() {
-            remove_unnamed(&lake, &lock).unwrap();
+            remove_unlisted(&lake, &lock).unwrap();
         }
         worker.join().unwrap();
-        remove_unnamed(&lake, &lock).unwrap();
+        remove_unlisted(&lake, &lock).unwrap();
         assert_eq!(fs::read_dir(lake.staging()).unwrap().count(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Console lines and events of a log, as tables.
+//! Console lines and events of a log as rows of tables.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rovelog_export::TimeBase;
 use crate::ScaleError;
 use crate::types::micros;
 
-/// A line: its time on the log's clock, its level, who says it, what is said.
+/// A console line or an event.
 struct Line {
     t_ns: Option<i64>,
     level: u8,
@@ -20,10 +20,10 @@ struct Line {
     text: String,
 }
 
-/// Lines of a batch: a log may have millions.
+/// Maximum number of lines in a batch. A log may have millions of lines.
 const LINES: usize = 8 << 10;
 
-/// Hands on the console lines of a log.
+/// Passes the console lines of a log to `sink`, in batches.
 pub(crate) fn texts(
     log: &AnyLog,
     id: &str,
@@ -44,7 +44,7 @@ pub(crate) fn texts(
     Ok(())
 }
 
-/// Returns the PX4 events of a log in words; `None` without any.
+/// Returns the PX4 events of a log as text; `None` if there are none.
 pub(crate) fn of(log: &AnyLog, id: &str) -> Result<Option<RecordBatch>, ScaleError> {
     let AnyLog::Ulog(reader) = log else { return Ok(None) };
     let lines = px4::events(reader).list.into_iter().map(|event| Line {
@@ -57,14 +57,15 @@ pub(crate) fn of(log: &AnyLog, id: &str) -> Result<Option<RecordBatch>, ScaleErr
     batch(log, id, 0, &lines.collect::<Vec<_>>())
 }
 
-/// Returns lines as rows, the first with this number; `None` without any.
+/// Returns lines as rows, of which `first` is the number of the first one; `None` if there are no
+/// lines.
 fn batch(log: &AnyLog, id: &str, first: usize, lines: &[Line]) -> Result<Option<RecordBatch>, ScaleError> {
     if lines.is_empty() {
         return Ok(None);
     }
     let t_ns: Int64Array = lines.iter().map(|line| line.t_ns).collect();
     let unix: Int64Array = match TimeBase::of(&**log) {
-        TimeBase::Utc(offset) => lines.iter().map(|line| line.t_ns?.checked_add(offset)).collect(),
+        base @ TimeBase::Utc(_) => base.place_all(&t_ns),
         _ => Int64Array::new_null(lines.len()),
     };
     let text = |of: &dyn Fn(&Line) -> Option<String>| -> ArrayRef {

@@ -1,11 +1,13 @@
-//! A Parquet file while it is written, a row group at a time and in it column by column.
+//! A Parquet file that is written by row groups, and within a row group column by column.
 //!
-//! A column that is being encoded needs memory that does not depend on its rows: tables of the
-//! compressor, a dictionary, about a megabyte. If all columns of all open files were encoded at a
-//! time, as Arrow's own writer does it, this would be most of the memory of a worker. So rows wait
-//! as Arrow columns until they are a row group.
+//! A column that is being encoded needs about a megabyte for the tables of the compressor and a
+//! dictionary, regardless of its number of rows. If all columns of all open files were encoded at
+//! the same time, as Arrow's own writer does, this would be most of the memory of a worker. So rows
+//! are kept as Arrow columns until there are enough for a row group.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -16,14 +18,54 @@ use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriterOption
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
+use sha2::{Digest as _, Sha256};
 
-/// Batches, and rows, that are joined: small batches need more memory than their values.
+use super::member::hex;
+
+/// Number of batches that are joined to one, because small batches need much more memory than their
+/// values.
 const JOINED_BATCHES: usize = 32;
 const JOINED_ROWS: usize = 8 << 10;
 
-/// A file, and the rows of the next row group.
-pub(super) struct Grouped {
-    file: SerializedFileWriter<File>,
+/// A file that is only open while a row group is written, because a pack can have more tables than
+/// the system allows open files. Computes the hash of the file.
+struct ReopenedFile {
+    path: PathBuf,
+    file: Option<File>,
+    hash: Sha256,
+}
+
+/// Size and SHA-256 of a complete file.
+pub(super) struct FinishedFile {
+    pub(super) bytes: u64,
+    pub(super) sha256: String,
+}
+
+impl ReopenedFile {
+    fn open(&mut self) -> io::Result<&mut File> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => OpenOptions::new().append(true).open(&self.path)?,
+        };
+        Ok(self.file.insert(file))
+    }
+}
+
+impl Write for ReopenedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.open()?.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), File::flush)
+    }
+}
+
+/// Writes a Parquet file. Holds the rows of the next row group.
+pub(super) struct RowGroupWriter {
+    file: SerializedFileWriter<ReopenedFile>,
     columns: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     group_rows: usize,
@@ -31,15 +73,18 @@ pub(super) struct Grouped {
     recent: Vec<RecordBatch>,
     waiting_rows: usize,
     held: usize,
-    /// Rows of the whole file.
+    /// Number of rows in the file.
     pub(super) rows: u64,
 }
 
-impl Grouped {
-    /// Starts a file with these columns.
-    pub(super) fn new(file: File, schema: &SchemaRef, properties: WriterProperties) -> Result<Self> {
+impl RowGroupWriter {
+    /// Creates a file with these columns.
+    pub(super) fn new(path: &Path, schema: &SchemaRef, properties: WriterProperties) -> Result<Self> {
         let group_rows = properties.max_row_group_row_count().unwrap_or(usize::MAX);
-        // Readers see plain Parquet: without Arrow's own description of the columns.
+        File::create(path)?;
+        let file = ReopenedFile { path: path.to_owned(), file: None, hash: Sha256::new() };
+        // Arrow's own description of the columns is left out, so that all readers see the same
+        // types.
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(file, Arc::clone(schema), options)?;
         let (file, columns) = writer.into_serialized_writer()?;
@@ -48,7 +93,7 @@ impl Grouped {
         Ok(Self { file, columns, schema, group_rows, joined, recent, waiting_rows: 0, held: 0, rows: 0 })
     }
 
-    /// Returns the bytes of the rows that wait.
+    /// Returns the size in bytes of the rows that were not written yet.
     pub(super) fn held(&self) -> usize {
         self.held
     }
@@ -58,7 +103,7 @@ impl Grouped {
         self.file.flushed_row_groups().len()
     }
 
-    /// Adds rows.
+    /// Adds rows. Writes a row group if there are enough.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.held += batch.get_array_memory_size();
         self.waiting_rows += batch.num_rows();
@@ -75,7 +120,7 @@ impl Grouped {
         if self.waiting_rows >= self.group_rows { self.write_group() } else { Ok(()) }
     }
 
-    /// Writes the rows that wait.
+    /// Writes the rows that were not written yet as a row group.
     pub(super) fn write_group(&mut self) -> Result<()> {
         let mut batches = std::mem::take(&mut self.joined);
         batches.append(&mut self.recent);
@@ -98,16 +143,20 @@ impl Grouped {
             }
         }
         group.close()?;
+        // Closes the file. It is opened again to append buffered bytes.
+        self.file.inner_mut().file = None;
         Ok(())
     }
 
-    /// Writes what is left. The file is complete and on the disk; returns its size.
-    pub(super) fn finish(mut self) -> Result<u64> {
+    /// Writes the remaining rows, completes the file, and syncs it to disk.
+    pub(super) fn finish(mut self) -> Result<FinishedFile> {
         self.write_group()?;
-        // `into_inner` makes a text of what the system says.
+        // `into_inner` is not used, because it converts errors of the system to text.
         self.file.finish()?;
-        let file = self.file.inner();
+        let written = self.file.inner_mut();
+        let file = written.open()?;
         file.sync_all()?;
-        Ok(file.metadata()?.len())
+        let bytes = file.metadata()?.len();
+        Ok(FinishedFile { bytes, sha256: hex(&written.hash.finalize_reset()) })
     }
 }

@@ -1,4 +1,5 @@
-//! Adding logs to a lake: which are new, packs of them, workers, commits.
+//! Adds logs to a lake: finds new logs, divides them into packs, runs workers, and commits the
+//! packs.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
@@ -10,86 +11,92 @@ use std::thread;
 use rovelog_export::sha256;
 use serde::Serialize;
 
-use super::check::remove_unnamed;
+use super::check::remove_unlisted;
 use super::commit::commit;
 use super::layout::{Lake, Lock, files_below, remove_if_there, write_json};
-use super::logs::{LogRow, Status, from_parquet};
+use super::logs::{KnownLog, LogRow, Status, TableFile, from_parquet};
 use super::member::{Member, Pack, short_hash};
 use super::pack::Packed;
+use super::places::Split;
 use super::work::{Failure, Worker};
 use crate::{LogFile, ScaleError, find};
 
-/// Bytes of logs in a pack.
-const PACK: u64 = 128 << 20;
+/// Default size of the logs in a pack, in bytes.
+const PACK_BYTES: u64 = 128 << 20;
 
-/// Times that a log may end its worker before it is left alone.
-const ATTEMPTS: u32 = 2;
+/// Maximum number of attempts if a log crashes its worker.
+const MAX_ATTEMPTS: u32 = 2;
 
-/// How logs are added.
+/// Options for adding logs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Workers at a time.
+    /// Number of workers that run at the same time.
     pub jobs: usize,
-    /// Bytes of logs in a pack, about.
+    /// Approximate size of the logs in a pack, in bytes.
     pub pack_bytes: u64,
-    /// Try the logs again that ended their worker in an earlier run.
+    /// True to try the logs again that crashed their worker in an earlier run.
     pub retry_quarantined: bool,
-    /// How a worker is started.
+    /// How workers are started.
     pub worker: Worker,
 }
 
 impl Options {
-    /// Returns the options for workers of this kind: one for each processor, packs of 128 MiB.
+    /// Creates options with one worker for each processor, and packs of 128 MiB.
     pub fn new(worker: Worker) -> Self {
         let jobs = thread::available_parallelism().map_or(1, usize::from);
-        Self { jobs, pack_bytes: PACK, retry_quarantined: false, worker }
+        Self { jobs, pack_bytes: PACK_BYTES, retry_quarantined: false, worker }
     }
 }
 
-/// What is going on, for the user who waits.
+/// Progress reported to the user.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// Another program writes to the lake.
+    /// Waiting for another program that writes to the lake.
     Waiting,
-    /// New logs were found: their number and their bytes, and how many are in the lake already.
+    /// The sources were searched for logs.
     Found {
-        /// Logs that are not in the lake.
+        /// Number of logs that are not in the lake.
         new: usize,
-        /// Their bytes.
+        /// Total size of these logs in bytes.
         bytes: u64,
-        /// Logs that are in the lake.
+        /// Number of logs that are already in the lake.
         known: usize,
     },
-    /// A log is in the lake, or will not be.
+    /// A log was added, or has failed.
     Log(&'a LogRow),
-    /// A pack of this many bytes is in the lake.
+    /// A missing or damaged file of the lake cannot be restored, because this log, which it was
+    /// made from, is gone or has changed.
+    Gone(&'a str),
+    /// A pack with logs of this many bytes was added.
     Pack(u64),
-    /// A worker ended, and the pack is tried again.
+    /// A worker failed, and the pack is tried again.
     Again {
-        /// How it ended.
+        /// How the worker ended.
         why: &'a str,
-        /// The number of logs of its pack.
+        /// Number of logs in the pack.
         logs: usize,
     },
 }
 
-/// What became of the logs.
+/// Result of an ingestion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ingested {
-    /// Logs that are in the lake with this run, whole.
+    /// Number of logs that were added completely.
     pub ok: usize,
-    /// Logs of which a part was lost.
+    /// Number of logs that were added in part, because the rest was lost.
     pub partial: usize,
-    /// Logs that are not in the lake, with a row that says why.
+    /// Number of logs that were not added. They have a row with the reason.
     pub failed: usize,
-    /// Logs that were in the lake before.
+    /// Number of logs that were in the lake before.
     pub known: usize,
-    /// Logs with the same content as another one.
+    /// Number of logs with the same content as another log.
     pub same: usize,
-    /// Files that were written.
+    /// Number of files that were written.
     pub files: usize,
-    /// Files of a run that was killed, which were removed.
+    /// Number of files that were removed, because a killed run had left them.
     pub removed: usize,
+    /// Topics with rows that are not in the table of their name.
+    pub splits: Vec<Split>,
 }
 
 impl Ingested {
@@ -99,7 +106,7 @@ impl Ingested {
     }
 }
 
-/// A log that ended its worker.
+/// Description of a log that crashed its worker.
 #[derive(Serialize)]
 struct Quarantined {
     uri: String,
@@ -108,36 +115,42 @@ struct Quarantined {
     why: String,
 }
 
-/// Adds the logs of sources to a lake, those that are not in it.
+/// Adds the logs of sources that are not in the lake yet.
 ///
 /// # Errors
-/// Returns an error if a source has no logs, the folder has other files and no lake, or the lake
-/// cannot be read or written. A log that cannot be read is not an error: it gets a row with the
-/// reason. If that may be another one next time, as of the network, the next run tries it again.
+/// Returns an error in these cases:
+///
+/// - A source has no logs.
+/// - The folder of the lake has other files, and is not a lake.
+/// - The lake cannot be read or written.
+///
+/// A log that cannot be read is not an error. It gets a row with the reason. If the reason may be
+/// temporary, such as the network, the next run tries the log again.
 pub fn ingest<S: AsRef<str>>(
     sources: &[S],
     lake: &Lake,
     options: &Options,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Ingested, ScaleError> {
-    lake.demand()?;
+    lake.check_folder()?;
     let found = find(sources)?;
     let lock = lake.lock(|| progress(Progress::Waiting))?;
-    let removed = remove_unnamed(lake, &lock)?.len();
+    let removed = remove_unlisted(lake, &lock)?.len();
     let mut done = Ingested { removed, ..Ingested::default() };
-    let known = Knowledge::of(lake, options.retry_quarantined)?;
+    let known = LakeContent::of(lake, options.retry_quarantined)?;
     let (new, before): (Vec<_>, Vec<_>) = found.into_iter().partition(|log| !known.has(log));
     let bytes = new.iter().map(|log| log.size).sum();
     done.known = before.len();
     progress(Progress::Found { new: new.len(), bytes, known: before.len() });
     let mut run = Run { lake, lock: &lock, known: &known, progress, done };
     let members = run.members(&new, options.jobs)?;
-    let packs = packs(members, options.pack_bytes);
-    run.all(packs, options)?;
+    let mut packs = packs(members, options.pack_bytes);
+    packs.extend(run.damaged_packs(options.jobs));
+    run.run_workers(packs, options)?;
     Ok(run.done)
 }
 
-/// Divides logs into packs, in order.
+/// Divides logs into packs of about `target` bytes, in order.
 fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
     let (mut packs, mut pack, mut filled) = (Vec::new(), Vec::new(), 0_u64);
     for member in members {
@@ -155,23 +168,40 @@ fn packs(members: Vec<Member>, target: u64) -> Vec<Pack> {
     packs
 }
 
-/// What is in a lake.
-struct Knowledge {
+/// The logs that a lake has.
+struct LakeContent {
     files: HashSet<LogFile>,
     ids: HashSet<String>,
-    /// Packs of failed logs that are tried again, by the path of the log.
+    /// Ids of the packs of failed logs that are tried again, by the path of the log.
     replaced: HashMap<String, String>,
+    /// Packs with a file that is missing or has another size. Their logs are read again.
+    damaged: Vec<Pack>,
 }
 
-impl Knowledge {
+impl LakeContent {
     fn of(lake: &Lake, retry: bool) -> Result<Self, ScaleError> {
-        let mut known = Self { files: HashSet::new(), ids: HashSet::new(), replaced: HashMap::new() };
+        let mut known = Self {
+            files: HashSet::new(),
+            ids: HashSet::new(),
+            replaced: HashMap::new(),
+            damaged: Vec::new(),
+        };
         for path in files_below(&lake.logs(), "parquet")? {
-            for row in from_parquet(&path)?.0 {
+            let (rows, files) = from_parquet(&path)?;
+            let is_there = |file: &TableFile| {
+                fs::metadata(lake.root().join(&file.path)).is_ok_and(|found| found.len() == file.bytes)
+            };
+            if let Some(first) = rows.first()
+                && !files.iter().all(is_there)
+            {
+                let member = |row: &KnownLog| Member { log: row.log.clone(), sha256: row.sha256.clone() };
+                known.damaged.push(Pack { id: first.pack.clone(), logs: rows.iter().map(member).collect() });
+            }
+            for row in rows {
                 let quarantined = || {
                     row.id.as_ref().is_some_and(|id| lake.quarantine().join(format!("{id}.json")).exists())
                 };
-                // What could not even be read is tried each time.
+                // Logs that could not be read have no id, and are tried in each run.
                 if row.failed && (row.id.is_none() || (retry && quarantined())) {
                     known.replaced.insert(row.log.uri.clone(), row.pack);
                     continue;
@@ -191,22 +221,22 @@ impl Knowledge {
 struct Run<'a> {
     lake: &'a Lake,
     lock: &'a Lock,
-    known: &'a Knowledge,
+    known: &'a LakeContent,
     progress: &'a mut dyn FnMut(Progress<'_>),
     done: Ingested,
 }
 
 impl Run<'_> {
-    /// Returns the logs with the hashes of their content, each content once. A log that cannot be
-    /// read gets its row here.
+    /// Returns the logs with the hashes of their content, and drops logs with the same content.
+    /// Logs that cannot be read get their row here.
     fn members(&mut self, logs: &[LogFile], jobs: usize) -> Result<Vec<Member>, ScaleError> {
         let mut members = Vec::new();
-        let mut met = HashSet::new();
+        let mut hashes_seen = HashSet::new();
         for (log, hash) in hashes(logs, jobs) {
             match hash {
                 Ok(sha256) => {
                     let member = Member { log, sha256 };
-                    if self.known.ids.contains(member.id()) || !met.insert(member.sha256.clone()) {
+                    if self.known.ids.contains(member.id()) || !hashes_seen.insert(member.sha256.clone()) {
                         self.done.same += 1;
                     } else {
                         members.push(member);
@@ -215,7 +245,7 @@ impl Run<'_> {
                 Err(error) => {
                     let unread = unread(log.clone(), error);
                     if self.known.replaced.get(&log.uri) == Some(&unread.id) {
-                        // It fails as before.
+                        // It fails for the same reason as before.
                         self.done.known += 1;
                         continue;
                     }
@@ -226,8 +256,25 @@ impl Run<'_> {
         Ok(members)
     }
 
-    /// Makes packs by workers, and adds them to the lake in order.
-    fn all(&mut self, packs: Vec<Pack>, options: &Options) -> Result<(), ScaleError> {
+    /// Returns the damaged packs whose logs still exist with the same content. A pack keeps its id,
+    /// so its new files replace the damaged ones.
+    fn damaged_packs(&mut self, jobs: usize) -> Vec<Pack> {
+        let mut packs = Vec::new();
+        for pack in &self.known.damaged {
+            let logs: Vec<_> = pack.logs.iter().map(|member| member.log.clone()).collect();
+            let found = hashes(&logs, jobs);
+            let gone =
+                found.iter().zip(&pack.logs).find(|((_, hash), member)| hash.as_ref() != Ok(&member.sha256));
+            match gone {
+                None => packs.push(pack.clone()),
+                Some(((log, _), _)) => (self.progress)(Progress::Gone(&log.uri)),
+            }
+        }
+        packs
+    }
+
+    /// Runs workers that make the packs, and adds the packs to the lake in order.
+    fn run_workers(&mut self, packs: Vec<Pack>, options: &Options) -> Result<(), ScaleError> {
         let total = packs.len();
         let staging = self.lake.staging();
         let queue: Mutex<VecDeque<_>> = Mutex::new(packs.into_iter().enumerate().collect());
@@ -256,7 +303,8 @@ impl Run<'_> {
                         early.insert(number, (bytes, made));
                     }
                 }
-                // Which table a column with a new type goes to depends on the order of commits.
+                // Packs are added in order, because the table of a column with a new type depends
+                // on the packs before.
                 while let Some((bytes, made)) = early.remove(&next) {
                     for packed in made? {
                         self.commit(&packed)?;
@@ -274,12 +322,17 @@ impl Run<'_> {
             let quarantined = Quarantined {
                 uri: row.uri.clone(),
                 sha256: row.sha256.clone(),
-                attempts: ATTEMPTS,
+                attempts: MAX_ATTEMPTS,
                 why: row.error.clone().unwrap_or_default(),
             };
             write_json(&self.lake.quarantine().join(format!("{}.json", row.id)), &quarantined)?;
         }
-        commit(self.lake, self.lock, packed)?;
+        for split in commit(self.lake, self.lock, packed)? {
+            match self.done.splits.iter_mut().find(|known| known.table == split.table) {
+                Some(known) => known.logs.extend(split.logs),
+                None => self.done.splits.push(split),
+            }
+        }
         self.clear_staging(&packed.id)?;
         self.done.files += packed.files.len();
         for row in &packed.logs {
@@ -289,7 +342,7 @@ impl Run<'_> {
                 Status::Failed => self.done.failed += 1,
             }
             (self.progress)(Progress::Log(row));
-            // The row of an earlier failure goes when the new one is there.
+            // The row of an earlier failure is removed after the new row was written.
             if let Some(old) = self.known.replaced.get(&row.uri).filter(|old| **old != packed.id) {
                 let path = self.lake.logs().join(format!("{old}.parquet"));
                 remove_if_there(&path)?;
@@ -301,13 +354,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Removes what the attempts at a pack have left, also those that were killed.
+    /// Removes the staging folders of all attempts to make a pack, including killed ones.
     fn clear_staging(&self, pack: &str) -> Result<(), ScaleError> {
-        for attempt in 1..=ATTEMPTS {
+        for attempt in 1..=MAX_ATTEMPTS {
             let folder = self.lake.staging().join(format!("{pack}-{attempt}"));
             match fs::remove_dir_all(&folder) {
-                // An engine may have made the pack twice, and one of its workers still writes: the
-                // next run removes that.
+                // An engine may have run the task twice, and one of its workers may still be
+                // writing. The next run removes this folder.
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
                 done => done.map_err(ScaleError::lake(&folder))?,
             }
@@ -321,7 +374,8 @@ enum Message {
     Made(usize, u64, Result<Vec<Packed>, ScaleError>),
 }
 
-/// Has a pack made, again if its worker ends, log by log if that does not help.
+/// Makes a pack. If its worker crashes, it is tried again. If that fails too, each log is tried in
+/// a pack of its own, so that only the logs that cause the failure are missing.
 fn make(
     pack: &Pack,
     options: &Options,
@@ -329,7 +383,7 @@ fn make(
     send: &mpsc::SyncSender<Message>,
 ) -> Result<Vec<Packed>, ScaleError> {
     let mut last = Failure::Ended(String::new());
-    for attempt in 1..=ATTEMPTS {
+    for attempt in 1..=MAX_ATTEMPTS {
         let folder = staging.join(format!("{}-{attempt}", pack.id));
         match options.worker.run(pack, &folder) {
             Ok(packed) => return Ok(vec![packed]),
@@ -340,7 +394,7 @@ fn make(
             Failure::Stopped(why) => return Err(ScaleError::Worker(why.clone())),
             Failure::Refused(why) | Failure::Unread(why) | Failure::Ended(why) => why,
         };
-        // If the receiver has ended, the run has failed anyway.
+        // If the receiver is gone, the run has already failed.
         let _ = send.send(Message::Again(why.clone(), pack.logs.len()));
         if !matches!(last, Failure::Ended(_)) {
             break;
@@ -350,7 +404,7 @@ fn make(
         let error = match last {
             Failure::Unread(why) | Failure::Stopped(why) => return Ok(vec![unread(member.log.clone(), why)]),
             Failure::Refused(why) => why,
-            Failure::Ended(why) => format!("{}{ATTEMPTS} times: {why}", LogRow::ENDED_WORKER),
+            Failure::Ended(why) => format!("{}{MAX_ATTEMPTS} times: {why}", LogRow::ENDED_WORKER),
         };
         let row = LogRow::failed(member, &pack.id, error);
         return Ok(vec![Packed { id: pack.id.clone(), files: Vec::new(), logs: vec![row] }]);
@@ -362,7 +416,8 @@ fn make(
     Ok(made)
 }
 
-/// Returns the row of a log that cannot be read now. It has no hash, so that each run tries it again.
+/// Returns the row of a log that cannot be read at present. It has no hash, so each run tries the
+/// log again.
 fn unread(log: LogFile, why: String) -> Packed {
     let id = format!("f{}", short_hash([&*log.uri, &*why]));
     let row = LogRow::failed(&Member { log, sha256: String::new() }, &id, why);
@@ -376,7 +431,7 @@ fn remove_folder(folder: &Path) -> Result<(), ScaleError> {
     }
 }
 
-/// Returns logs with the hashes of their content, in order.
+/// Returns the logs with the hashes of their content, in order.
 fn hashes(logs: &[LogFile], jobs: usize) -> Vec<(LogFile, Result<String, String>)> {
     let hash = |log: &LogFile| {
         let bytes = log.bytes().map_err(|error| error.to_string())?;
@@ -391,7 +446,7 @@ fn hashes(logs: &[LogFile], jobs: usize) -> Vec<(LogFile, Result<String, String>
                 scope.spawn(move || part.iter().map(|log| (log.clone(), hash(log))).collect::<Vec<_>>())
             })
             .collect();
-        // A thread that panics has found a defect of ours: its panic goes on.
+        // A panic in a thread is a bug, so it is passed on.
         let joined = parts
             .into_iter()
             .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

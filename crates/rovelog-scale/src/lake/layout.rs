@@ -1,4 +1,4 @@
-//! Where things are in a lake, and the lock that one writer holds.
+//! Paths of files in a lake, and the lock that its only writer holds.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
@@ -15,17 +15,17 @@ pub struct Lake {
     root: PathBuf,
 }
 
-/// The right to change a lake. It ends with the program that has it, however that ends.
+/// The lock of the writer of a lake. The system releases it when the program ends in any way.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "held until it is dropped")] File);
 
 impl Lake {
-    /// Returns the lake in a folder, which need not exist yet.
+    /// Creates a lake in a folder, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// Returns the folder.
+    /// Returns the folder of the lake.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -46,24 +46,25 @@ impl Lake {
         self.own().join("quarantine")
     }
 
-    /// Returns the file that has the columns of a table.
+    /// Returns the path of the file that describes the columns of a table.
     pub(crate) fn columns(&self, table: &str) -> PathBuf {
         self.own().join("tables").join(format!("{table}.json"))
     }
 
-    /// Checks that the folder is a lake or may become one.
-    pub(crate) fn demand(&self) -> Result<(), ScaleError> {
-        // A folder that cannot be read is an error when the lake is made.
+    /// Checks that the folder is a lake, or is empty so that it can become one.
+    pub(crate) fn check_folder(&self) -> Result<(), ScaleError> {
+        // If the folder cannot be read, creating the lake returns the error.
         let is_filled = || fs::read_dir(&self.root).is_ok_and(|mut entries| entries.next().is_some());
-        // In this order: another run may just make the lake, of which `_logs` is the first folder.
+        // `_logs` is checked last, because another run may just be creating the lake, starting with
+        // this folder.
         if !is_filled() || self.logs().is_dir() {
             return Ok(());
         }
         Err(ScaleError::NotLake(self.root.display().to_string()))
     }
 
-    /// Creates the lake's folders and waits until no other program writes to it. `wait` is called
-    /// once if another program does.
+    /// Creates the folders of the lake, and waits until no other program writes to it. If another
+    /// program does, `wait` is called once.
     pub(crate) fn lock(&self, wait: impl FnOnce()) -> Result<Lock, ScaleError> {
         for folder in [self.logs(), self.staging(), self.quarantine()] {
             fs::create_dir_all(&folder).map_err(ScaleError::lake(&folder))?;
@@ -83,8 +84,8 @@ impl Lake {
     }
 }
 
-/// Writes a file so that it is there whole or not at all.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ScaleError> {
+/// Writes a file atomically.
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ScaleError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(ScaleError::lake(folder))?;
     }
@@ -98,13 +99,13 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ScaleError> {
         fs::rename(&part, path)
     };
     write().map_err(|error| {
-        // The failure is reported; a part that cannot be removed either is found by `lake check`.
+        // The first error is returned. A part that cannot be removed is found by `lake check`.
         let _ = fs::remove_file(&part);
         ScaleError::lake(path)(error)
     })
 }
 
-/// Removes a file, unless another one has done so.
+/// Removes a file, if it exists.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), ScaleError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(ScaleError::lake(path)(error)),
@@ -112,7 +113,7 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), ScaleError> {
     }
 }
 
-/// Reads a JSON file; `None` if there is none.
+/// Reads a JSON file; `None` if it does not exist.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ScaleError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -123,14 +124,15 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, S
     value.map(Some).map_err(|error| ScaleError::lake(path)(error.into()))
 }
 
-/// Writes a JSON file so that it is there whole or not at all.
+/// Writes a JSON file atomically.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ScaleError> {
     let bytes = serde_json::to_vec(value).map_err(|error| ScaleError::lake(path)(error.into()))?;
-    write_whole(path, &bytes)
+    write_atomically(path, &bytes)
 }
 
-/// Returns the files below a folder that end with an extension, sorted; none without the folder.
-/// Links to folders are not followed: they can lead out of the lake.
+/// Returns the files in a folder and in all folders below that have an extension, sorted by path.
+/// Empty if the folder does not exist. Links to folders are not followed, because they can lead out
+/// of the lake.
 pub(crate) fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, ScaleError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

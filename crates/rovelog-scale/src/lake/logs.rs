@@ -1,4 +1,4 @@
-//! The table `_logs`: a row for each log, in the order of the pack.
+//! The table `_logs`, which has a row for each log. Each pack has a file in it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,8 +8,12 @@ use std::sync::Arc;
 use arrow_array::builder::{Int64Builder, ListBuilder, StructBuilder};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
-use arrow_schema::{DataType, Field, Fields};
+use arrow_array::{
+    Array as _, ArrayRef, Int64Array, RecordBatch, RecordBatchReader as _, StringArray,
+    TimestampMicrosecondArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, Fields};
+use arrow_select::concat::concat_batches;
 use chrono::DateTime;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -23,23 +27,23 @@ use serde::{Deserialize, Serialize};
 use super::member::Member;
 use crate::{LogFile, ScaleError};
 
-/// Key of the list of a pack's files in the metadata of its file in `_logs`.
+/// Key in the metadata of a pack's file in `_logs`. Its value is the list of the pack's files.
 const FILES: &str = "rovelog.files";
 
 /// How much of a log is in the lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// All of it.
+    /// The whole log is in the lake.
     Ok,
-    /// All that could be read; the rest is in the list of lost ranges.
+    /// Everything that could be read is in the lake. The rest is in the list of lost ranges.
     Partial,
-    /// Nothing: the error says why.
+    /// The log is not in the lake. The column `error` has the reason.
     Failed,
 }
 
 impl Status {
-    /// Returns the word in the table.
+    /// Returns the name that the table has for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -53,60 +57,63 @@ impl Status {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogRow {
-    /// First 16 digits of the hash; the column `log` of all other tables. Empty if the log could
-    /// not be read.
+    /// Id of the log, which is the first 16 digits of its hash. The column `log` of all other
+    /// tables has this id. Empty if the log could not be read.
     pub id: String,
-    /// Where the log was found.
+    /// Path or URL of the log.
     pub uri: String,
-    /// SHA-256 of its bytes; empty if it could not be read.
+    /// SHA-256 of the bytes of the log as hexadecimal digits. Empty if the log could not be read.
     pub sha256: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// When the file was changed last, microseconds since 1970.
+    /// Time of the last change in microseconds since 1970.
     pub changed_us: i64,
-    /// `ulog`, `rld`, `rosbag`, `vel`; `None` if it could not be opened.
+    /// Format id: `ulog`, `rld`, `rosbag` or `vel`. `None` if the log could not be opened.
     pub format: Option<String>,
-    /// How much of it is in the lake.
+    /// How much of the log is in the lake.
     pub status: Status,
-    /// Why it failed.
+    /// Why the log failed.
     pub error: Option<String>,
-    /// Start and end on the log's clock, nanoseconds.
+    /// Start on the clock of the log, in nanoseconds.
     pub start_ns: Option<i64>,
-    /// See `start_ns`.
+    /// End on the clock of the log, in nanoseconds.
     pub end_ns: Option<i64>,
-    /// Start and end in UTC, microseconds since 1970, if the log has UTC.
+    /// Start in UTC, in microseconds since 1970, if the log has UTC.
     pub start_us: Option<i64>,
-    /// See `start_us`.
+    /// End in UTC, in microseconds since 1970, if the log has UTC.
     pub end_us: Option<i64>,
-    /// The vehicle's own id, if the log has it.
+    /// Id of the vehicle, if the log has it.
     pub vehicle: Option<String>,
-    /// What recorded it, in words.
+    /// Description of the software that recorded the log.
     pub software: Option<String>,
-    /// The number of records.
+    /// Number of records.
     pub records: u64,
-    /// Bytes that could not be read.
+    /// Number of bytes that could not be read.
     pub lost_bytes: u64,
-    /// Their ranges in the file.
+    /// Ranges of bytes in the file that could not be read.
     pub lost: Vec<(u64, u64)>,
-    /// Integers above the range of 64 bits, which are null.
+    /// Number of values that are null in the lake, because they are integers above the range of
+    /// signed 64 bits.
     pub lost_values: u64,
-    /// Records that cannot be decoded, which have no row.
+    /// Number of records that have no row, because they cannot be decoded.
     pub lost_records: u64,
-    /// Records by topic, as JSON.
+    /// Number of records of each topic, as JSON.
     pub topics: String,
-    /// What the log says about itself, as JSON.
+    /// Tables of the topics with rows that are not in the table of their name, as JSON.
+    pub tables: String,
+    /// Details of the log's summary, as JSON.
     pub info: String,
     /// Parameters at the start of the log, as JSON; `None` if the format has none.
     pub parameters: Option<String>,
-    /// The pack with which it came.
+    /// Id of the pack that added the log.
     pub pack: String,
 }
 
 impl LogRow {
-    /// How the error of a log starts that ended its worker.
+    /// Start of the error text of logs that crashed their worker.
     pub(crate) const ENDED_WORKER: &str = "the worker ended ";
 
-    /// Returns whether the log ended its worker.
+    /// Returns whether the log crashed its worker.
     pub(crate) fn failed_worker(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.starts_with(Self::ENDED_WORKER))
     }
@@ -134,13 +141,14 @@ impl LogRow {
             lost_values: 0,
             lost_records: 0,
             topics: "{}".to_owned(),
+            tables: "{}".to_owned(),
             info: "{}".to_owned(),
             parameters: None,
             pack: pack.to_owned(),
         }
     }
 
-    /// Returns the row of a log that is not in the lake.
+    /// Returns the row of a log that failed.
     pub(crate) fn failed(member: &Member, pack: &str, error: impl Into<String>) -> Self {
         Self { error: Some(error.into()), ..Self::new(member, pack, Status::Failed) }
     }
@@ -152,7 +160,7 @@ impl LogRow {
         let mut row = Self::new(member, pack, if lossy { Status::Partial } else { Status::Ok });
         let span = info.span();
         let utc = |nanos: i64| match TimeBase::of(&**log) {
-            TimeBase::Utc(offset) => nanos.checked_add(offset).map(|nanos| nanos.div_euclid(1000)),
+            TimeBase::Utc(utc) => utc.unix(nanos).map(|nanos| nanos.div_euclid(1000)),
             _ => None,
         };
         row.format = Some(log.format().id.to_owned());
@@ -163,14 +171,14 @@ impl LogRow {
         row
     }
 
-    /// Returns the month in which the log starts: `2026-05`, or `unknown`.
+    /// Returns the month in which the log starts, for example `2026-05`, or `unknown`.
     pub(crate) fn month(&self) -> String {
         let start = self.start_us.and_then(DateTime::from_timestamp_micros);
         start.map_or_else(|| "unknown".to_owned(), |start| start.format("%Y-%m").to_string())
     }
 }
 
-/// Adds what is known after all of a log was read.
+/// Fills in the columns that are known only after the whole log was read.
 pub(crate) fn describe(row: &mut LogRow, log: &AnyLog) {
     let info = log.info();
     let detail = |key: &str| info.details.iter().find(|detail| detail.key == key);
@@ -189,17 +197,23 @@ pub(crate) fn describe(row: &mut LogRow, log: &AnyLog) {
     }
 }
 
-/// A file of a pack in a table, relative to the lake, and what is in it.
+/// Description of a file in a table. Its path is relative to the lake.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Named {
+pub(crate) struct TableFile {
     pub(crate) path: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
+    /// SHA-256 of the file. `None` in lakes of earlier versions.
+    #[serde(default)]
+    pub(crate) sha256: Option<String>,
 }
 
-/// Returns the file of a pack in `_logs`.
-pub(crate) fn to_parquet(rows: &[LogRow], files: &[Named]) -> Result<Vec<u8>, ScaleError> {
-    let batch = batch(rows)?;
+/// Returns the bytes of the file of a pack in `_logs`.
+pub(crate) fn to_parquet(rows: &[LogRow], files: &[TableFile]) -> Result<Vec<u8>, ScaleError> {
+    parquet_of(&batch(rows)?, files)
+}
+
+fn parquet_of(batch: &RecordBatch, files: &[TableFile]) -> Result<Vec<u8>, ScaleError> {
     let list = serde_json::to_string(files).map_err(|error| ScaleError::Columns(error.to_string()))?;
     let properties = parquet_properties("_logs", &batch.schema(), Floats::Plain)?
         .set_key_value_metadata(Some(vec![KeyValue::new(FILES.to_owned(), list)]))
@@ -208,11 +222,49 @@ pub(crate) fn to_parquet(rows: &[LogRow], files: &[Named]) -> Result<Vec<u8>, Sc
     let write = || {
         let mut bytes = Vec::new();
         let mut writer = ArrowWriter::try_new_with_options(&mut bytes, batch.schema(), options)?;
-        writer.write(&batch)?;
+        writer.write(batch)?;
         writer.close()?;
         Ok(bytes)
     };
     write().map_err(|error: parquet::errors::ParquetError| ScaleError::Export(ExportError::from(error)))
+}
+
+/// Returns a pack's file in `_logs` with another list of files. `table_of` returns a topic of a log
+/// and the table of its rows, if that is not the table of the topic's name.
+pub(crate) fn with_files<'a>(
+    path: &Path,
+    files: &[TableFile],
+    table_of: impl Fn(&str) -> Option<(&'a str, &'a str)>,
+) -> Result<Vec<u8>, ScaleError> {
+    let refused = |error: String| ScaleError::lake(path)(std::io::Error::other(error));
+    let source = File::open(path).map_err(ScaleError::lake(path))?;
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(source).and_then(ParquetRecordBatchReaderBuilder::build);
+    let reader = reader.map_err(|error| refused(error.to_string()))?;
+    let schema = reader.schema();
+    let batches = reader.collect::<Result<Vec<_>, _>>()?;
+    let batch = concat_batches(&schema, &batches)?;
+    let column = |name: &str| {
+        let index = schema.index_of(name)?;
+        Ok::<_, ArrowError>((index, batch.column(index).as_string_opt::<i32>()))
+    };
+    let ((_, Some(ids)), (place, Some(tables))) = (column("id")?, column("tables")?) else {
+        return Err(refused("this file has other columns than _logs".to_owned()));
+    };
+    let tables = ids.iter().zip(tables).map(|(id, tables)| match (id.and_then(&table_of), tables) {
+        (Some((topic, table)), Some(tables)) => Some(with_table(tables, topic, table)),
+        (_, tables) => tables.map(str::to_owned),
+    });
+    let mut columns = batch.columns().to_vec();
+    columns[place] = Arc::new(tables.collect::<StringArray>());
+    parquet_of(&RecordBatch::try_new(schema, columns)?, files)
+}
+
+/// Returns a JSON object of tables by topic with one more.
+pub(crate) fn with_table(tables: &str, topic: &str, table: &str) -> String {
+    let mut tables: BTreeMap<String, String> = serde_json::from_str(tables).unwrap_or_default();
+    tables.insert(topic.to_owned(), table.to_owned());
+    serde_json::to_string(&tables).unwrap_or_else(|_| "{}".to_owned())
 }
 
 fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
@@ -227,7 +279,7 @@ fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
         Arc::new(rows.iter().map(of).collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
     };
     let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let columns: [(&str, ArrayRef); 23] = [
+    let columns: [(&str, ArrayRef); 24] = [
         ("id", text(&|row| known(&row.id))),
         ("uri", text(&|row| Some(row.uri.clone()))),
         ("sha256", text(&|row| known(&row.sha256))),
@@ -248,6 +300,7 @@ fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
         ("lost_values", count(&|row| row.lost_values)),
         ("lost_records", count(&|row| row.lost_records)),
         ("topics", text(&|row| Some(row.topics.clone()))),
+        ("tables", text(&|row| Some(row.tables.clone()))),
         ("info", text(&|row| Some(row.info.clone()))),
         ("parameters", text(&|row| row.parameters.clone())),
         ("pack", text(&|row| Some(row.pack.clone()))),
@@ -256,7 +309,7 @@ fn batch(rows: &[LogRow]) -> Result<RecordBatch, ScaleError> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
 
-/// Returns the lost ranges of logs as lists.
+/// Returns the lost ranges of logs as a column of lists.
 fn lost(rows: &[LogRow]) -> ArrayRef {
     let fields = Fields::from(vec![
         Field::new("start", DataType::Int64, true),
@@ -279,17 +332,19 @@ fn lost(rows: &[LogRow]) -> ArrayRef {
     Arc::new(lists.finish())
 }
 
-/// What a lake knows of a log.
+/// The properties of a log that are read back from `_logs`.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownLog {
     pub(crate) log: LogFile,
     pub(crate) id: Option<String>,
+    /// SHA-256 of the bytes of the log as hexadecimal digits. Empty if the log could not be read.
+    pub(crate) sha256: String,
     pub(crate) failed: bool,
     pub(crate) pack: String,
 }
 
-/// Returns the logs and the files of a pack, from its file in `_logs`.
-pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<Known>, Vec<Named>), ScaleError> {
+/// Reads the logs and the files of a pack from its file in `_logs`.
+pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<KnownLog>, Vec<TableFile>), ScaleError> {
     let refused = |error: String| ScaleError::lake(path)(std::io::Error::other(error));
     let file = File::open(path).map_err(ScaleError::lake(path))?;
     let reader =
@@ -301,7 +356,7 @@ pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<Known>, Vec<Named>), Scal
     let mut logs = Vec::new();
     for batch in reader.build().map_err(|error| refused(error.to_string()))? {
         let batch = batch.map_err(|error| refused(error.to_string()))?;
-        // The file may be of another program: nothing is known of the types of its columns.
+        // The types of all columns are checked, because another program may have written the file.
         let column = |name: &str| batch.column_by_name(name);
         let lacks =
             |name: &str| refused(format!("this file has no column {name} of the type that _logs has"));
@@ -309,18 +364,20 @@ pub(crate) fn from_parquet(path: &Path) -> Result<(Vec<Known>, Vec<Named>), Scal
             column(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| lacks(name))
         };
         let (id, uri, status, pack) = (text("id")?, text("uri")?, text("status")?, text("pack")?);
+        let sha256 = text("sha256")?;
         let size = column("size").and_then(|column| column.as_primitive_opt::<Int64Type>());
         let size = size.ok_or_else(|| lacks("size"))?;
         let changed =
             column("changed").and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
         let changed = changed.ok_or_else(|| lacks("changed"))?;
-        logs.extend((0..batch.num_rows()).map(|row| Known {
+        logs.extend((0..batch.num_rows()).map(|row| KnownLog {
             log: LogFile {
                 uri: uri.value(row).to_owned(),
                 size: u64::try_from(size.value(row)).unwrap_or(0),
                 changed_us: changed.value(row),
             },
             id: id.is_valid(row).then(|| id.value(row).to_owned()),
+            sha256: sha256.value(row).to_owned(),
             failed: status.value(row) == Status::Failed.name(),
             pack: pack.value(row).to_owned(),
         }));
@@ -333,10 +390,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_another_program_in_logs_is_an_error() {
+    fn files_of_other_programs_in_logs_are_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.parquet");
-        let columns = ["id", "uri", "status", "pack", "size", "changed"];
+        let columns = ["id", "uri", "status", "pack", "sha256", "size", "changed"];
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
         let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![1]).with_timezone("UTC"));
@@ -347,13 +404,13 @@ mod tests {
         let own = to_parquet(&[LogRow::failed(&member, "p", "why")], &[]).unwrap();
         std::fs::write(&path, own).unwrap();
         assert_eq!(from_parquet(&path).unwrap().0[0].log, member.log);
-        // As ours, but each column has a type that ours has not.
+        // In turn, each column gets a type that it does not have in our files.
         for wrong in 0..columns.len() {
             let of = |at: usize| {
                 Arc::clone(match (at, at == wrong) {
-                    (0..4, false) | (4.., true) => &texts,
-                    (4, false) | (0..4, true) => &numbers,
-                    (5.., false) => &times,
+                    (0..5, false) | (5.., true) => &texts,
+                    (5, false) | (0..5, true) => &numbers,
+                    (6.., false) => &times,
                 })
             };
             let batch = columns.iter().enumerate().map(|(at, name)| (*name, of(at)));

@@ -1,4 +1,5 @@
-//! Packs: logs that are added to a lake together, named by their content.
+//! Packs, which are logs that are added to a lake together. The id of a pack is a hash of their
+//! content.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ use crate::LogFile;
 /// Logs that are added to a lake together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pack {
-    /// Its name, by the content of its logs.
+    /// Id of the pack, which is a hash of the content of its logs.
     pub id: String,
     /// The logs.
     pub logs: Vec<Member>,
@@ -21,26 +22,26 @@ pub struct Pack {
 pub struct Member {
     /// The log.
     pub log: LogFile,
-    /// SHA-256 of its bytes, in hexadecimal digits.
+    /// SHA-256 of the bytes of the log as hexadecimal digits.
     pub sha256: String,
 }
 
 impl Member {
-    /// Returns the id of the log: the first 16 digits of its hash.
+    /// Returns the id of the log, which is the first 16 digits of its hash.
     pub fn id(&self) -> &str {
         self.sha256.get(..16).unwrap_or(&self.sha256)
     }
 }
 
 impl Pack {
-    /// Returns the pack of these logs.
+    /// Creates a pack of these logs.
     pub fn new(logs: Vec<Member>) -> Self {
         let mut ids: Vec<&str> = logs.iter().map(|log| &*log.sha256).collect();
         ids.sort_unstable();
         Self { id: short_hash(ids), logs }
     }
 
-    /// Returns the number of bytes of its logs.
+    /// Returns the total size of the logs in bytes.
     pub fn bytes(&self) -> u64 {
         self.logs.iter().map(|member| member.log.size).sum()
     }
@@ -53,9 +54,14 @@ pub(crate) fn short_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
-    let mut digits = String::with_capacity(16);
-    for byte in hash.finalize().iter().take(8) {
-        // Writing to a text does not fail.
+    hex(&hash.finalize()[..8])
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string does not fail.
         let _ = write!(digits, "{byte:02x}");
     }
     digits

@@ -1,18 +1,18 @@
-//! Lakes: Parquet files of many logs, one table for each topic.
+//! Lakes: folders of Parquet files with the content of many logs, in one table for each topic.
 //!
 //! ```text
 //! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>-<columns>.parquet
-//! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>.2-<columns>.parquet  if it has many rows: the next
+//! LAKE/ulog/vehicle_attitude/month=2026-05/<pack>.2-<columns>.parquet  the next file of many rows
 //! LAKE/_logs/<pack>.parquet         a row for each log
 //! LAKE/_text/month=2026-05/...      console lines of all logs
 //! LAKE/_events/month=2026-05/...    events of PX4
 //! LAKE/_rovelog/                    staging, lock, columns of tables, quarantine
 //! ```
 //!
-//! Logs are added in packs of about 128 MB. The files of a pack are named by the content of its
-//! logs, and its file in `_logs` is written last: with it, the pack is in the lake. So a program
-//! that is killed at any time leaves a lake that the next [`ingest`] completes, and a second run
-//! over the same logs writes nothing.
+//! Logs are added in packs of about 128 MB. The files of a pack have names that depend on the
+//! content of its logs. Its file in `_logs` is written last, and only with this file the pack
+//! belongs to the lake. So a program that is killed at any time leaves a lake that the next
+//! [`ingest`] completes, and a second run over the same logs writes nothing.
 
 mod check;
 mod commit;
@@ -23,6 +23,8 @@ mod layout;
 mod logs;
 mod member;
 mod pack;
+mod places;
+mod rename;
 mod tables;
 mod work;
 
@@ -32,4 +34,5 @@ pub use layout::Lake;
 pub use logs::{LogRow, Status};
 pub use member::{Member, Pack};
 pub use pack::{Packed, write};
+pub use places::Split;
 pub use work::{Engine, NoAnswer, Worker};

@@ -1,9 +1,13 @@
-//! A worker's task: the logs of a pack as staged Parquet files, and a row for each log.
+//! The task of a worker: writes the logs of a pack to staged Parquet files, and returns a row for
+//! each log.
 
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::Path;
 use std::sync::Arc;
 
-use rovelog::Select;
+use rovelog::{Select, TopicId};
+use rovelog_export::table::in_passes;
 use serde::{Deserialize, Serialize};
 
 use super::logs::{LogRow, Status};
@@ -14,22 +18,25 @@ use crate::error::Blame;
 use crate::rows::Rows;
 use crate::{ScaleError, Wanted};
 
-/// What a worker has made of a pack.
+/// The files and rows that a worker has made from a pack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Packed {
-    /// The pack.
+    /// Id of the pack.
     pub id: String,
     pub(crate) files: Vec<Staged>,
     /// A row for each log.
     pub logs: Vec<LogRow>,
 }
 
-/// Writes the rows of a pack's logs to new files in the folder `staging`. A log that is damaged so
-/// that it cannot be opened is a row with an error.
+/// Writes the rows of the logs of a pack to new files in the folder `staging`. A log that cannot be
+/// opened because of damage only gets a row with the error.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written, a log cannot be read now, has changed, or fails in
-/// the middle: then the pack has to be divided.
+/// Returns an error in these cases. The pack must then be divided.
+///
+/// - A file cannot be written.
+/// - A log cannot be read at present, or has changed.
+/// - Reading a log fails after its start.
 pub fn write(pack: &Pack, staging: &Path) -> Result<Packed, ScaleError> {
     let mut tables = Tables::new(staging);
     let mut rows = Vec::new();
@@ -51,24 +58,31 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     let mut row = LogRow::of(member, pack, &log);
     let month = row.month();
     let (id, everything) = (Arc::from(member.id()), Wanted::default());
-    // Without a filter of times every log has a window.
+    // Every log has a window, because the selection has no times.
     let Some(window) = everything.window(&*log) else { return Ok(row) };
-    let mut topics = Vec::new();
-    topics.resize_with(log.topics().len(), || None);
-    for item in log.batches(&Select::all()) {
-        let (topic, batch) = item.map_err(ScaleError::batch(uri))?;
-        let rows = match &mut topics[topic.index()] {
-            Some(rows) => rows,
-            empty => {
-                let known = &log.topics()[topic.index()];
-                let rows = Rows::new(&*log, known, (&id, window, false), None);
-                empty.insert(rows.map_err(ScaleError::batch(uri))?)
+    for group in in_passes(log.topics().iter().filter(|topic| topic.count > 0), |topic| topic, false) {
+        let select = Select::topics(group.iter().map(|topic| topic.name.as_str()));
+        let ids: BTreeSet<TopicId> = group.iter().map(|topic| topic.id).collect();
+        let mut topics: BTreeMap<TopicId, Rows> = BTreeMap::new();
+        for item in log.batches(&select) {
+            let (topic, batch) = item.map_err(ScaleError::batch(uri))?;
+            // A name can mean a second topic, which is in another group.
+            if !ids.contains(&topic) {
+                continue;
             }
-        };
-        let batch = rows.convert(&batch).map_err(ScaleError::batch(uri))?;
-        tables.write(log.format().id, rows.topic(), &month, &batch)?;
+            let rows = match topics.entry(topic) {
+                Entry::Occupied(rows) => rows.into_mut(),
+                Entry::Vacant(empty) => {
+                    let known = &log.topics()[topic.index()];
+                    let rows = Rows::new(&*log, known, (&id, window, false), None);
+                    empty.insert(rows.map_err(ScaleError::batch(uri))?)
+                }
+            };
+            let batch = rows.convert(&batch).map_err(ScaleError::batch(uri))?;
+            tables.write(log.format().id, rows.topic(), &month, &batch)?;
+        }
+        row.lost_values += topics.values().map(|rows| rows.lost).sum::<u64>();
     }
-    row.lost_values = topics.iter().flatten().map(|rows| rows.lost).sum();
     let without_columns = log.topics().iter().filter(|topic| topic.schema.is_none());
     let undecodable = log.undecodable(&Select::all()).into_iter().map(|(_, records)| records);
     row.lost_records = without_columns.map(|topic| topic.count).chain(undecodable).sum();
@@ -79,7 +93,7 @@ fn add(tables: &mut Tables, member: &Member, pack: &str) -> Result<LogRow, Scale
     if let Some(batch) = events::of(&log, member.id())? {
         tables.write("", "_events", &month, &batch)?;
     }
-    // Rows of a file that has changed meanwhile are of no log.
+    // If the file changed while it was read, the rows belong to no log.
     member.log.verify()?;
     logs::describe(&mut row, &log);
     Ok(row)

@@ -1,64 +1,72 @@
-//! The files of a pack while they are written: one for each table, month and set of columns.
+//! The files of a pack while they are written. There is one file for each table, month and set of
+//! columns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
 use arrow_schema::Schema;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use rovelog_export::ExportError;
 use rovelog_export::table::{Floats, parquet_properties};
 use serde::{Deserialize, Serialize};
 
-use super::grouped::Grouped;
+use super::grouped::{FinishedFile, RowGroupWriter};
 use super::member::short_hash;
 use crate::ScaleError;
 
-/// What open files may need of memory.
+/// Limits for the memory of open files.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// Bytes of rows that all open files together hold before the largest row group is written.
+    /// Maximum number of bytes of rows that all open files hold in total. Above it, the largest row
+    /// group is written.
     held: usize,
-    /// Row groups after which a table is continued in another file: what describes them is in memory
-    /// until the file is complete.
+    /// Maximum number of row groups in a file, because their metadata is in memory until the file
+    /// is complete. After that, the table continues in another file.
     groups: usize,
 }
 
 const LIMITS: Limits = Limits { held: 64 << 20, groups: 64 };
 
-/// A file that is written, and where it belongs.
+/// A complete file in the staging folder, and the table that it belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Staged {
-    /// Its place in the staging folder.
+    /// Path of the file in the staging folder.
     pub(crate) path: PathBuf,
-    /// The format of its logs; empty for tables of all formats.
+    /// Format id of its logs. Empty for tables that all formats share.
     pub(crate) format: String,
-    /// The topic without its instance.
+    /// Name of the topic without its instance.
     pub(crate) topic: String,
-    /// `2026-05`, or `unknown`.
+    /// Month in which its logs start, for example `2026-05`, or `unknown`.
     pub(crate) month: String,
-    /// Names and types of its columns.
+    /// Names and types of the columns.
     pub(crate) columns: Vec<(String, String)>,
-    /// Files of the same table, month and columns before it.
+    /// Number of files before it with the same table, month and columns.
     #[serde(default)]
     pub(crate) part: usize,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
+    /// SHA-256 of the file as hexadecimal digits.
+    pub(crate) sha256: String,
 }
 
 impl Staged {
-    /// Returns the name of the file in its table, in a pack: with the digits by which files with
-    /// other columns differ.
+    /// Returns the name of the file in its table, which has the id of the pack and a hash of the
+    /// columns.
     pub(crate) fn name(&self, pack: &str) -> String {
         let columns = short_hash(self.columns.iter().flat_map(|(name, ty)| [&**name, &**ty]));
         let part = if self.part == 0 { String::new() } else { format!(".{}", self.part + 1) };
-        // Readers of a table know by the end of the name which files have the same columns.
+        // Files with the same columns have the same end of their names, which readers of a table
+        // use.
         format!("{pack}{part}-{columns}.parquet")
     }
 }
 
-/// Returns whether a file is named as [`Staged::name`] does.
+/// Returns whether a file has a name as [`Staged::name`] returns it.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let Some((pack, columns)) = name.strip_suffix(".parquet").and_then(|stem| stem.split_once('-')) else {
@@ -68,24 +76,24 @@ pub(crate) fn is_name(name: &str) -> bool {
     is_hash(pack) && is_hash(columns) && part.parse::<usize>().is_ok()
 }
 
-/// Format, topic, month, and the columns.
-type Key = (String, String, String, Vec<(String, String)>);
+/// Format, topic, month, and columns of a file.
+type FileKey = (String, String, String, Vec<(String, String)>);
 
-struct Open {
+struct OpenFile {
     path: PathBuf,
     part: usize,
-    rows: Grouped,
+    rows: RowGroupWriter,
 }
 
 /// The open files of a pack.
 pub(crate) struct Tables {
     staging: PathBuf,
     limits: Limits,
-    open: BTreeMap<Key, Open>,
+    open: BTreeMap<FileKey, OpenFile>,
     held: usize,
-    /// Files that are complete, and how many of them each table has.
+    /// Complete files.
     staged: Vec<Staged>,
-    parts: BTreeMap<Key, usize>,
+    parts: BTreeMap<FileKey, usize>,
 }
 
 impl Tables {
@@ -94,7 +102,7 @@ impl Tables {
         Self { staging, limits: LIMITS, open: BTreeMap::new(), held: 0, staged: Vec::new(), parts }
     }
 
-    /// Adds rows to the file of their table, month and columns.
+    /// Adds rows to the file for their table, month and columns.
     pub(crate) fn write(
         &mut self,
         format: &str,
@@ -111,25 +119,25 @@ impl Tables {
             std::collections::btree_map::Entry::Vacant(place) => {
                 fs::create_dir_all(&self.staging).map_err(ScaleError::lake(&self.staging))?;
                 let path = self.staging.join(format!("{number}.parquet"));
-                let file = File::create(&path).map_err(ScaleError::lake(&path))?;
                 let properties = parquet_properties(topic, &schema, Floats::Plain)?.build();
-                let rows = Grouped::new(file, &schema, properties).map_err(written(&path))?;
-                place.insert(Open { path, part, rows })
+                let rows = RowGroupWriter::new(&path, &schema, properties).map_err(write_error(&path))?;
+                place.insert(OpenFile { path, part, rows })
             }
         };
         let before = open.rows.held();
-        open.rows.add(batch).map_err(written(&open.path))?;
+        open.rows.add(batch).map_err(write_error(&open.path))?;
         self.held = (self.held + open.rows.held()).saturating_sub(before);
-        if self.held > self.limits.held { self.relieve() } else { Ok(()) }
+        if self.held > self.limits.held { self.flush_largest() } else { Ok(()) }
     }
 
-    /// Writes the largest row group.
-    fn relieve(&mut self) -> Result<(), ScaleError> {
+    /// Writes the largest row group to free memory. If its file then has the maximum number of row
+    /// groups, completes the file.
+    fn flush_largest(&mut self) -> Result<(), ScaleError> {
         let Some((key, largest)) = self.open.iter_mut().max_by_key(|(_, open)| open.rows.held()) else {
             return Ok(());
         };
         self.held = self.held.saturating_sub(largest.rows.held());
-        largest.rows.write_group().map_err(written(&largest.path))?;
+        largest.rows.write_group().map_err(write_error(&largest.path))?;
         if largest.rows.groups() < self.limits.groups {
             return Ok(());
         }
@@ -140,7 +148,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Ends all files. They are on the disk before the next step names them.
+    /// Completes all files. They are synced to disk, so the next step can commit them.
     pub(crate) fn finish(mut self) -> Result<Vec<Staged>, ScaleError> {
         for (key, open) in self.open {
             self.staged.push(complete(key, open)?);
@@ -149,16 +157,16 @@ impl Tables {
     }
 }
 
-/// Ends a file.
-fn complete((format, topic, month, columns): Key, open: Open) -> Result<Staged, ScaleError> {
-    let Open { path, part, rows } = open;
+/// Completes a file.
+fn complete((format, topic, month, columns): FileKey, open: OpenFile) -> Result<Staged, ScaleError> {
+    let OpenFile { path, part, rows } = open;
     let count = rows.rows;
-    let bytes = rows.finish().map_err(written(&path))?;
-    Ok(Staged { path, format, topic, month, columns, part, rows: count, bytes })
+    let FinishedFile { bytes, sha256 } = rows.finish().map_err(write_error(&path))?;
+    Ok(Staged { path, format, topic, month, columns, part, rows: count, bytes, sha256 })
 }
 
-/// Returns a converter of errors in writing a file.
-fn written(path: &Path) -> impl Fn(ParquetError) -> ScaleError {
+/// Returns a function that converts errors from writing a file.
+pub(super) fn write_error(path: &Path) -> impl Fn(ParquetError) -> ScaleError {
     move |error| match ExportError::from(error) {
         ExportError::Io(error) => ScaleError::lake(path)(error),
         error => ScaleError::Export(error),
@@ -167,6 +175,20 @@ fn written(path: &Path) -> impl Fn(ParquetError) -> ScaleError {
 
 fn columns(schema: &Schema) -> Vec<(String, String)> {
     schema.fields().iter().map(|field| (field.name().clone(), field.data_type().to_string())).collect()
+}
+
+/// Returns the ids of the logs that have rows in a file.
+pub(super) fn logs_in(path: &Path) -> Result<BTreeSet<String>, ScaleError> {
+    let source = File::open(path).map_err(ScaleError::lake(path))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(source).map_err(write_error(path))?;
+    let only = ProjectionMask::columns(builder.parquet_schema(), ["log"]);
+    let mut logs = BTreeSet::new();
+    for batch in builder.with_projection(only).build().map_err(write_error(path))? {
+        let batch = batch?;
+        let column = batch.column_by_name("log").and_then(|column| column.as_string_opt::<i32>());
+        logs.extend(column.into_iter().flatten().flatten().map(str::to_owned));
+    }
+    Ok(logs)
 }
 
 #[cfg(test)]
@@ -189,9 +211,9 @@ mod tests {
         RecordBatch::try_from_iter([("n", numbers), ("list", lists)]).unwrap()
     }
 
-    /// With row groups and files as small as it gets, every row is in one of them once.
+    /// With minimal row groups and files, every row is in exactly one file.
     #[test]
-    fn a_long_table_is_in_several_files() {
+    fn long_tables_have_several_files() {
         let folder = tempfile::tempdir().unwrap();
         let mut tables = Tables::new(folder.path());
         tables.limits = Limits { held: 20_000, groups: 2 };

@@ -1,5 +1,5 @@
-//! Workers: processes that each make one pack, so that a log that ends its process ends no other.
-//! They run on this machine, or where an engine has its own.
+//! Workers, which are processes that make one pack each. If a log crashes its worker, no other pack
+//! is affected. Workers run on this machine or on those of an engine.
 
 use std::fmt;
 use std::fs;
@@ -17,30 +17,30 @@ use super::pack::{Packed, write};
 use crate::ScaleError;
 use crate::error::Blame;
 
-/// Has a task done elsewhere, and returns what [`Worker::answer`] returned there, or why there is
-/// no answer.
+/// A function that runs a task on an engine. It returns the result of [`Worker::answer`], which the
+/// engine called, or the reason why there is none.
 pub type Engine = Arc<dyn Fn(&str) -> Result<String, NoAnswer> + Send + Sync>;
 
-/// Why an engine has no answer.
+/// Why an engine has no answer to a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// Its worker ended. The task is tried again.
+    /// The worker ended. The task is tried again.
     Ended(String),
-    /// The run is to end: no log that is left is added.
+    /// The run must stop. No further log is added.
     Stopped(String),
 }
 
-/// How a worker is started.
+/// How workers are started.
 #[derive(Clone)]
 pub enum Worker {
-    /// A process of this machine: a program with arguments that calls [`Worker::serve`].
+    /// A process on this machine, which is a program that calls [`Worker::serve`].
     Process {
         /// The program.
         program: PathBuf,
         /// Its arguments.
         arguments: Vec<String>,
     },
-    /// An engine, whose workers see the logs and the lake under the same paths.
+    /// An engine. Its workers must have the logs and the lake under the same paths.
     Engine(Engine),
 }
 
@@ -69,22 +69,22 @@ enum Answer {
     Unwritten(String),
 }
 
-/// Why a worker has made nothing of a pack.
+/// Why a worker has not made a pack.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// It said so: a log is such that it cannot be read to its end.
+    /// The worker reported that a log cannot be read to its end, and never will be.
     Refused(String),
-    /// It said so: a log cannot be read now.
+    /// The worker reported that a log cannot be read at present.
     Unread(String),
-    /// It could not write, or could not even be started: no log can be added.
+    /// The worker could not write or could not be started, so no log can be added.
     Stopped(String),
-    /// It ended without a word.
+    /// The worker ended without an answer.
     Ended(String),
 }
 
 impl Worker {
-    /// Runs in a worker: reads a task from stdin, and prints the answer. If the program that
-    /// started the worker ends, the worker ends too.
+    /// Runs a worker, which reads a task from stdin and prints the answer. It exits if the program
+    /// that started it ends.
     ///
     /// # Errors
     /// Returns an error if stdin has no task.
@@ -93,7 +93,7 @@ impl Worker {
         let mut input = BufReader::new(std::io::stdin());
         input.read_line(&mut line).map_err(ScaleError::lake("stdin"))?;
         thread::spawn(move || {
-            // Nothing more comes: the end of the input is the end of the program that wrote to it.
+            // The other program sends nothing more, so reading only returns when that program ends.
             let _ = input.read_line(&mut String::new());
             std::process::exit(1);
         });
@@ -102,20 +102,21 @@ impl Worker {
         writeln!(out, "{text}").and_then(|()| out.flush()).map_err(ScaleError::lake("stdout"))
     }
 
-    /// Does a task, and returns the answer; both are JSON.
+    /// Runs a task and returns the answer. Both are JSON.
     ///
     /// # Errors
-    /// Returns an error if this is no task.
+    /// Returns an error if `task` is not a task.
     pub fn answer(task: &str) -> Result<String, ScaleError> {
         let json = |error: serde_json::Error| ScaleError::Split(error.to_string());
         let task: Task = serde_json::from_str(task).map_err(json)?;
-        // An engine may try a task again while the first attempt still writes.
+        // The folder name is unique, because an engine may repeat a task while the first attempt is
+        // still writing.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let staging = task.staging.join(format!("{}-{now}", std::process::id()));
         let answer = match write(&task.pack, &staging) {
             Ok(packed) => Answer::Done(packed),
             Err(error) => {
-                // What is left here is removed with the folder of the task.
+                // If this fails, the folder is removed later with that of the task.
                 let _ = fs::remove_dir_all(&staging);
                 let why = error.to_string();
                 match error.blame() {
@@ -128,7 +129,7 @@ impl Worker {
         serde_json::to_string(&answer).map_err(json)
     }
 
-    /// Has a worker make a pack.
+    /// Runs a worker that makes a pack.
     pub(crate) fn run(&self, pack: &Pack, staging: &Path) -> Result<Packed, Failure> {
         let task = Task { pack: pack.clone(), staging: staging.to_owned() };
         let task = serde_json::to_string(&task).map_err(|error| Failure::Ended(error.to_string()))?;
@@ -152,7 +153,7 @@ impl Worker {
     }
 }
 
-/// Has a process do a task. Returns its answer, if any, and how it ended.
+/// Runs a task in a process. Returns its answer, which may be empty, and its exit status as text.
 fn in_process(program: &Path, arguments: &[String], task: &str) -> Result<(String, String), Failure> {
     let ended = |why: &dyn fmt::Display| Failure::Ended(why.to_string());
     let mut process = Command::new(program)
@@ -163,15 +164,15 @@ fn in_process(program: &Path, arguments: &[String], task: &str) -> Result<(Strin
         .map_err(|error| Failure::Stopped(format!("{}: {error}", program.display())))?;
     let mut input = process.stdin.take();
     if let Some(input) = &mut input {
-        // A process that has ended already says why by its status.
+        // If the process has already ended, its status is the reason.
         let _ = writeln!(input, "{task}");
     }
     let mut answer = String::new();
     if let Some(output) = process.stdout.take() {
-        // The same.
+        // If this fails, the status of the process is the reason, too.
         let _ = BufReader::new(output).read_line(&mut answer);
     }
-    // The answer is the last thing that a worker does; it ends at the latest now.
+    // The worker ends after its answer, or at the latest when its input is closed here.
     drop(input);
     let status = process.wait().map_err(|error| ended(&error))?;
     Ok((answer, status.to_string()))

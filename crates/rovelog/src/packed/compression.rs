@@ -1,4 +1,4 @@
-//! The compressions of whole files: their magic numbers, and their errors.
+//! The compressions of whole files, with their magic numbers and their errors.
 
 use std::io::{self, ErrorKind};
 
@@ -6,27 +6,27 @@ use rovelog_core::Error;
 
 use crate::magic;
 
-/// Largest window that compressed data may ask for, in KiB: twice what `xz -9` asks for, and what
-/// `zstd -d` allows by default.
+/// Maximum window size of compressed data in KiB. This is twice the size that `xz -9` uses, and the
+/// default limit of `zstd -d`.
 pub(super) const WINDOW_KIB: u32 = 128 << 10;
 
 /// A compression of whole files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// RFC 1952.
+    /// gzip: RFC 1952.
     Gzip,
-    /// The files of bzip2.
+    /// bzip2.
     Bzip2,
-    /// The .xz file format.
+    /// xz: "The .xz File Format".
     Xz,
-    /// RFC 8878.
+    /// zstd: RFC 8878.
     Zstd,
-    /// LZ4 frames.
+    /// lz4: "LZ4 Frame Format".
     Lz4,
 }
 
 impl Compression {
-    /// Returns how the file that starts with `head` is compressed, if it is.
+    /// Returns the compression of a file that starts with `head`; `None` if it is not compressed.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         let all = [Self::Gzip, Self::Xz, Self::Zstd, Self::Lz4];
         match head {
@@ -57,7 +57,7 @@ impl Compression {
         }
     }
 
-    /// Returns an error about a file that is compressed this way.
+    /// Returns an error about a file with this compression, with the next step.
     pub(super) fn error(self, kind: rovelog_core::ErrorKind, what: String) -> Error {
         let name = self.name();
         let next = match kind {
@@ -75,7 +75,7 @@ impl Compression {
         Error::new("rovelog", kind, None, what).with_next(next)
     }
 
-    /// Returns why decompressing failed after `len` bytes.
+    /// Converts an error of decompression, which occurred after `len` bytes of content.
     pub(super) fn failed(self, len: u64, error: io::Error) -> Error {
         let name = self.name();
         match error.kind() {

@@ -1,4 +1,4 @@
-//! Decompresses zstd (RFC 8878) and lz4, frame by frame, and tells how the data end.
+//! Decompresses zstd (RFC 8878) and lz4 frame by frame, and reports how the data ends.
 
 use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
@@ -9,29 +9,29 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::compression::{Compression, WINDOW_KIB};
 
-/// First bytes of zstd's skippable frames, without the last four bits of the first one.
+/// Bytes 1 to 3 of the magic number of zstd's skippable frames. Byte 0 is 0x50 to 0x5f.
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 
-/// The content of a compressed input of frames.
+/// Reads the decompressed content of an input that consists of frames.
 pub(super) struct Frames<R: BufRead> {
     compression: Compression,
     state: State<R>,
-    /// Whether a frame ended well.
+    /// True if a frame ended without an error.
     any_checked: bool,
 }
 
-/// An input from whose start some bytes were read to recognise a frame.
+/// An input, with the bytes before it that were read to recognize a frame.
 type Input<R> = Chain<Cursor<Vec<u8>>, Counted<R>>;
 
 enum State<R: BufRead> {
-    /// A frame is due, or the end.
+    /// At the start of a frame, or at the end of the frames.
     Between(Counted<R>),
     Zstd(Box<Zstd<R>>),
     Lz4(Box<Lz4<Input<R>>>),
     Ended(Ending),
 }
 
-/// A frame of zstd.
+/// A zstd frame that is being decompressed.
 struct Zstd<R> {
     decoder: FrameDecoder,
     input: Input<R>,
@@ -47,7 +47,7 @@ impl<R: BufRead> Read for Zstd<R> {
     }
 }
 
-/// An input, how many bytes of it were read, and whether its end was met.
+/// An input that counts the bytes that were read, and records whether its end was reached.
 pub(super) struct Counted<R> {
     input: R,
     at: u64,
@@ -76,8 +76,8 @@ impl<R: BufRead> Frames<R> {
         }
     }
 
-    /// Starts the next frame, or ends.
-    fn begin(&self, mut input: Counted<R>) -> io::Result<State<R>> {
+    /// Starts the next frame, or ends if there is none.
+    fn start_frame(&self, mut input: Counted<R>) -> io::Result<State<R>> {
         let (from, magic) = (input.at, self.compression.magic());
         let mut head = Vec::new();
         input.by_ref().take(magic.len() as u64).read_to_end(&mut head)?;
@@ -89,7 +89,7 @@ impl<R: BufRead> Frames<R> {
             && head[0] & 0xf0 == 0x50
             && head[1..] == SKIPPABLE;
         if !is_skippable && head[..] != magic[..head.len()] {
-            return behind(input, from, &head);
+            return read_trailing(input, from, &head);
         }
         if head.len() < magic.len() {
             return Ok(State::Ended(Ending::Cut { at: input.at }));
@@ -97,11 +97,11 @@ impl<R: BufRead> Frames<R> {
         let input = Cursor::new(head).chain(input);
         Ok(match self.compression {
             Compression::Lz4 => State::Lz4(Box::new(Lz4::new(input))),
-            _ => return zstd(input, from),
+            _ => return start_zstd(input, from),
         })
     }
 
-    /// Decompresses into `out`; 0 bytes at the end of a frame.
+    /// Decompresses data of the current frame to `out`. Returns 0 at the end of the frame.
     fn decompress(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.state {
             State::Lz4(decoder) => decoder.read(out),
@@ -115,8 +115,8 @@ impl<R: BufRead> Frames<R> {
     }
 }
 
-/// Passes the bytes behind the last frame, the first of which are in `head`.
-fn behind<R: BufRead>(mut input: Counted<R>, from: u64, head: &[u8]) -> io::Result<State<R>> {
+/// Reads the bytes after the last frame, which start with `head`, to the end of the input.
+fn read_trailing<R: BufRead>(mut input: Counted<R>, from: u64, head: &[u8]) -> io::Result<State<R>> {
     let mut zeros = head.iter().all(|byte| *byte == 0);
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -127,8 +127,8 @@ fn behind<R: BufRead>(mut input: Counted<R>, from: u64, head: &[u8]) -> io::Resu
     }
 }
 
-/// Starts a frame of zstd; one that can be skipped is.
-fn zstd<R: BufRead>(mut input: Input<R>, from: u64) -> io::Result<State<R>> {
+/// Starts a zstd frame. A skippable frame is skipped.
+fn start_zstd<R: BufRead>(mut input: Input<R>, from: u64) -> io::Result<State<R>> {
     let mut decoder = FrameDecoder::new();
     decoder.set_max_window_size(u64::from(WINDOW_KIB) << 10);
     match decoder.init(&mut input) {
@@ -157,7 +157,7 @@ impl<R: BufRead> State<R> {
         })
     }
 
-    /// Returns the input behind a frame that has ended.
+    /// Checks the checksum of a frame that has ended, and returns the input after it.
     fn into_input(self) -> io::Result<Option<Counted<R>>> {
         let chain = match self {
             Self::Between(input) => return Ok(Some(input)),
@@ -189,11 +189,11 @@ impl<R: BufRead> Read for Frames<R> {
                     self.state = State::Ended(ending);
                     return Ok(0);
                 }
-                State::Between(input) => self.state = self.begin(input)?,
+                State::Between(input) => self.state = self.start_frame(input)?,
                 decoding => {
                     self.state = decoding;
                     match self.decompress(out) {
-                        // A frame ends without a look behind it.
+                        // The end of the input was reached within the frame, so the frame is cut.
                         Ok(0) if let Some(input) = self.state.input().filter(|input| input.eof) => {
                             self.state = State::Ended(Ending::Cut { at: input.at });
                         }
@@ -205,7 +205,7 @@ impl<R: BufRead> Read for Frames<R> {
                             }
                         }
                         Ok(read) => return Ok(read),
-                        // A decoder that asked for more than there is.
+                        // The decoder failed because the input ended too early.
                         Err(error) if error.kind() == ErrorKind::InvalidData => {
                             let Some(input) = self.state.input().filter(|input| input.eof) else {
                                 return Err(error);

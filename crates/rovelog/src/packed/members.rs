@@ -1,13 +1,13 @@
-//! Decompresses gzip (RFC 1952), bzip2 and xz, member by member, and tells how the data end: with a
-//! checksum that matches, without one, cut, or followed by other bytes. Decoders of whole files give
-//! the same error for all but the first.
+//! Decompresses gzip (RFC 1952), bzip2 and xz member by member, and reports how the data ends: with
+//! a matching checksum, without one, cut, or followed by other bytes. Decoders for whole files do
+//! not distinguish the last three.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use lzma_rust2::{Action, Status, XzStream};
 use rovelog_core::packed::Ending;
 
-/// A compression by members.
+/// A compression whose files consist of members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Gzip,
@@ -15,25 +15,25 @@ pub(super) enum Kind {
     Xz,
 }
 
-/// What a compressed input holds. Reading ends without an error where the input is cut; see
-/// [`ending`](Self::ending).
+/// Reads the decompressed content of an input that consists of members. If the input is cut,
+/// reading ends without an error; see [`ending`](Self::ending).
 pub(super) struct Members<R> {
     kind: Kind,
     input: R,
-    /// Bytes of the input that were used.
+    /// Number of bytes of the input that were consumed.
     at: u64,
-    /// Whether a member ended with a checksum that matches.
+    /// True if a member ended with a matching checksum.
     any_checked: bool,
     state: State,
 }
 
 enum State {
-    /// A member is due, or the end.
+    /// At the start of a member, or at the end of the members.
     Between,
     Gzip(Box<flate2::Decompress>, flate2::Crc),
     Bzip2(bzip2::Decompress),
     Xz(Box<XzStream>),
-    /// The checksum of a gzip member is due: what it must be, and the length behind it.
+    /// At the checksum of a gzip member. The values are the expected checksum and length.
     Sum([u32; 2]),
     Ended(Ending),
 }
@@ -43,12 +43,12 @@ impl<R: BufRead> Members<R> {
         Self { kind, input, at: 0, any_checked: false, state: State::Between }
     }
 
-    /// Returns how the data end, once reading gave 0 bytes.
+    /// Returns how the data ends, after reading returned 0 bytes.
     pub(super) fn ending(&self) -> Ending {
         if let State::Ended(ending) = self.state { ending } else { Ending::Cut { at: self.at } }
     }
 
-    /// Returns the bytes that are at hand; none at the end of the input.
+    /// Returns buffered bytes of the input. Empty at the end of the input.
     fn fill(&mut self) -> io::Result<&[u8]> {
         while let Err(error) = self.input.fill_buf() {
             if error.kind() != ErrorKind::Interrupted {
@@ -63,7 +63,8 @@ impl<R: BufRead> Members<R> {
         self.at += bytes as u64;
     }
 
-    /// Appends bytes of the input to `out` up to a length; `false` where the input ends before.
+    /// Appends bytes of the input to `out` until it has `len` bytes. Returns false if the input
+    /// ends before.
     fn take(&mut self, out: &mut Vec<u8>, len: usize) -> io::Result<bool> {
         while out.len() < len {
             let missing = len - out.len();
@@ -79,8 +80,8 @@ impl<R: BufRead> Members<R> {
         Ok(true)
     }
 
-    /// Starts the next member, or ends.
-    fn begin(&mut self) -> io::Result<State> {
+    /// Starts the next member, or ends if there is none.
+    fn start_member(&mut self) -> io::Result<State> {
         let from = self.at;
         let mut head = Vec::new();
         let whole = self.take(&mut head, 4)?;
@@ -94,7 +95,7 @@ impl<R: BufRead> Members<R> {
         };
         let len = head.len().min(magic.len());
         if self.any_checked && head[..len] != magic[..len] {
-            return self.pass(from, &head);
+            return self.read_trailing(from, &head);
         }
         if !whole {
             return Ok(State::Ended(Ending::Cut { at: self.at }));
@@ -119,9 +120,9 @@ impl<R: BufRead> Members<R> {
         }
     }
 
-    /// Passes the bytes behind the last member, the first of which were taken already.
-    fn pass(&mut self, from: u64, taken: &[u8]) -> io::Result<State> {
-        let mut zeros = taken.iter().all(|byte| *byte == 0);
+    /// Reads the bytes after the last member, which start with `head`, to the end of the input.
+    fn read_trailing(&mut self, from: u64, head: &[u8]) -> io::Result<State> {
+        let mut zeros = head.iter().all(|byte| *byte == 0);
         loop {
             let bytes = self.fill()?;
             if bytes.is_empty() {
@@ -133,8 +134,8 @@ impl<R: BufRead> Members<R> {
         }
     }
 
-    /// Passes the header of a gzip member, of which `head` holds the first bytes: whether it is
-    /// right, `None` where the input ends inside of it.
+    /// Reads the header of a gzip member, of which `head` has the first bytes. Returns whether it
+    /// is valid; `None` if the input ends within it.
     fn gzip_header(&mut self, head: &mut Vec<u8>) -> io::Result<Option<bool>> {
         const SUM: u8 = 2;
         const EXTRA: u8 = 4;
@@ -159,7 +160,7 @@ impl<R: BufRead> Members<R> {
         for text in [NAME, COMMENT] {
             let mut ended = flags & text == 0;
             while !ended {
-                // No tool writes names of such a length.
+                // No tool writes names or comments of more than 1 MiB.
                 if head.len() > 1 << 20 {
                     return Ok(Some(false));
                 }
@@ -181,7 +182,8 @@ impl<R: BufRead> Members<R> {
         Ok(Some(true))
     }
 
-    /// Unpacks into `out`: how many bytes, and whether the member ends with them.
+    /// Decompresses data of the current member to `out`. Returns the number of bytes, and whether
+    /// the member ends after them.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<(usize, bool)> {
         loop {
             let at = self.at;
@@ -195,7 +197,7 @@ impl<R: BufRead> Members<R> {
                     let status = decoder
                         .decompress(input, out, flate2::FlushDecompress::None)
                         .map_err(|_| broken("its data are broken"))?;
-                    let (used, made) = moved(before, (decoder.total_in(), decoder.total_out()));
+                    let (used, made) = progress(before, (decoder.total_in(), decoder.total_out()));
                     crc.update(&out[..made]);
                     (used, made, status == flate2::Status::StreamEnd)
                 }
@@ -207,7 +209,7 @@ impl<R: BufRead> Members<R> {
                     if status == bzip2::Status::MemNeeded {
                         return Err(ErrorKind::OutOfMemory.into());
                     }
-                    let (used, made) = moved(before, (decoder.total_in(), decoder.total_out()));
+                    let (used, made) = progress(before, (decoder.total_in(), decoder.total_out()));
                     (used, made, status == bzip2::Status::StreamEnd)
                 }
                 State::Xz(decoder) => {
@@ -233,8 +235,8 @@ impl<R: BufRead> Members<R> {
         }
     }
 
-    /// Compares what was unpacked of a gzip member with its checksum and length.
-    fn compare(&mut self, expected: [u32; 2]) -> io::Result<State> {
+    /// Compares the content of a gzip member with its stored checksum and length.
+    fn compare_checksum(&mut self, expected: [u32; 2]) -> io::Result<State> {
         let at = self.at;
         let mut stored = Vec::new();
         if !self.take(&mut stored, 8)? {
@@ -256,8 +258,8 @@ impl<R: BufRead> Read for Members<R> {
         loop {
             match &self.state {
                 State::Ended(_) => return Ok(0),
-                State::Between => self.state = self.begin()?,
-                State::Sum(expected) => self.state = self.compare(*expected)?,
+                State::Between => self.state = self.start_member()?,
+                State::Sum(expected) => self.state = self.compare_checksum(*expected)?,
                 State::Gzip(..) | State::Bzip2(_) | State::Xz(_) => {
                     let (made, ended) = self.inflate(out)?;
                     if ended {
@@ -265,7 +267,7 @@ impl<R: BufRead> Read for Members<R> {
                         if let State::Gzip(_, crc) = member {
                             self.state = State::Sum([crc.sum(), crc.amount()]);
                         } else {
-                            // The decoder has compared the checksum.
+                            // The decoder has compared the checksum itself.
                             self.any_checked = true;
                         }
                     }
@@ -281,8 +283,9 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// Returns how far the totals of a decoder, in and out, went on in a call.
-fn moved(before: (u64, u64), now: (u64, u64)) -> (usize, usize) {
+/// Returns the number of bytes that a decoder has consumed and produced in a call, from its totals
+/// before and after.
+fn progress(before: (u64, u64), now: (u64, u64)) -> (usize, usize) {
     let len = |bytes: u64| usize::try_from(bytes).expect("within the slices of the call");
     (len(now.0 - before.0), len(now.1 - before.1))
 }

@@ -1,30 +1,32 @@
-//! Logs that are compressed as a whole: `.ulg.gz`, `.bag.bz2`, `.rld.zst`, `.vel.xz`, `.bag.lz4`.
-//! The compression is detected by its magic number; the content decides the format of the log.
+//! Logs that are compressed as a whole, such as `.ulg.gz`, `.bag.bz2`, `.rld.zst`, `.vel.xz` and
+//! `.bag.lz4`. The compression is detected by its magic number, and the format of the log by its
+//! content.
 
 mod compression;
 mod frames;
 mod members;
+mod store;
 mod stream;
 
-use std::io::{self, BufRead, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, Cursor, Read, Write as _};
 
 use rovelog_core::packed::{Ending, Packing};
-use rovelog_core::reader::PROBE_LEN;
-use rovelog_core::{Bytes, Error, Result};
+use rovelog_core::{Bytes, Error, Limits, Result};
 
 use self::members::Kind;
 
 pub(crate) use compression::Compression;
+pub(crate) use store::{Store, refused};
 pub(crate) use stream::open_stream;
 
-/// What a compressed input holds. Reading ends without an error where the input is cut; see
-/// [`ending`](Self::ending).
-enum Unpacked<R: BufRead> {
+/// Reads the decompressed content of an input. If the input is cut, reading ends without an error;
+/// see [`ending`](Self::ending).
+enum Decompressor<R: BufRead> {
     Members(members::Members<R>),
     Frames(frames::Frames<R>),
 }
 
-impl<R: BufRead> Unpacked<R> {
+impl<R: BufRead> Decompressor<R> {
     pub(super) fn new(compression: Compression, input: R) -> Self {
         match compression {
             Compression::Gzip => Self::Members(members::Members::new(Kind::Gzip, input)),
@@ -34,7 +36,7 @@ impl<R: BufRead> Unpacked<R> {
         }
     }
 
-    /// Returns how the data end, once reading gave 0 bytes.
+    /// Returns how the data ends, after reading returned 0 bytes.
     pub(crate) fn ending(&self) -> Ending {
         match self {
             Self::Members(members) => members.ending(),
@@ -43,7 +45,7 @@ impl<R: BufRead> Unpacked<R> {
     }
 }
 
-impl<R: BufRead> Read for Unpacked<R> {
+impl<R: BufRead> Read for Decompressor<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Members(members) => members.read(out),
@@ -52,49 +54,46 @@ impl<R: BufRead> Read for Unpacked<R> {
     }
 }
 
-/// Returns the first bytes of the content of `file`; fewer where it ends or is damaged.
-pub(crate) fn first_bytes(compression: Compression, file: &[u8]) -> Vec<u8> {
+/// Returns the first `len` bytes of the content of `file`. Fewer if the file ends or is damaged
+/// before.
+pub(crate) fn first_bytes(compression: Compression, file: &[u8], len: usize) -> Vec<u8> {
     let mut head = Vec::new();
-    // What came before an error counts.
-    let _ = Unpacked::new(compression, file).take(PROBE_LEN as u64).read_to_end(&mut head);
+    // Bytes before an error are used.
+    let _ = Decompressor::new(compression, file).take(len as u64).read_to_end(&mut head);
     head
 }
 
-/// Bytes that are decompressed at once.
+/// Number of bytes that are decompressed at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Returns the content of `file` in memory, never more than `limit` bytes, and how its data end.
-pub(crate) fn whole(compression: Compression, file: &[u8], limit: u64) -> Result<(Bytes, Packing)> {
-    let mut reader = Unpacked::new(compression, Cursor::new(file));
-    // The first `filled` bytes of `log` are those of the log.
-    let (mut log, mut filled) = (Vec::new(), 0);
+/// Returns the content of `file`, and how its data end.
+///
+/// # Errors
+/// Returns an error if the data are damaged, cannot be kept, or are more than the limits allow.
+pub(crate) fn decompress(compression: Compression, file: &[u8], limits: &Limits) -> Result<(Bytes, Packing)> {
+    let mut reader = Decompressor::new(compression, Cursor::new(file));
+    let name = compression.name();
+    let limit = limits.unpacked.max((file.len() as u64).saturating_mul(limits.expansion));
+    let (mut store, mut buffer) = (Store::default(), vec![0; CHUNK]);
     loop {
-        if filled == log.len() {
-            // A quarter more at a time: what is reserved stays near to what is needed.
-            let more = CHUNK.max(filled / 4);
-            let reserved = log.try_reserve_exact(more);
-            reserved.map_err(|_| compression.failed(filled as u64, ErrorKind::OutOfMemory.into()))?;
-            log.resize(filled + CHUNK, 0);
-        }
-        match reader.read(&mut log[filled..]) {
+        let read = match reader.read(&mut buffer) {
             Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) => return Err(compression.failed(filled as u64, error)),
-        }
-        if filled as u64 > limit {
-            let name = compression.name();
+            Ok(read) => read,
+            Err(error) => return Err(compression.failed(store.len(), error)),
+        };
+        if store.len() + read as u64 > limit {
             let what = format!("the {name} file decompresses to more than the limit of {limit} bytes");
             return Err(compression.error(rovelog_core::ErrorKind::LimitExceeded, what));
         }
+        store.write_all(&buffer[..read]).map_err(|error| refused(&error))?;
     }
-    log.truncate(filled);
-    let packing = Packing { name: compression.name(), ending: reader.ending(), size: filled as u64 };
-    Ok((log.into(), packing))
+    let packing = Packing { name, ending: reader.ending(), size: store.len() };
+    Ok((store.finish()?, packing))
 }
 
-/// Returns why the content of a compressed file could not be opened. If the file is cut, that is the
-/// reason, and not that its short content looks like another kind of file.
-pub(crate) fn not_begun(packing: &Packing, error: Error) -> Error {
+/// Replaces an error about the content of a compressed file, if the file is cut. The content of a
+/// cut file is too short, so it may look like another kind of file.
+pub(crate) fn explain_cut(packing: &Packing, error: Error) -> Error {
     let Ending::Cut { at } = packing.ending else { return error };
     let what = format!("the {} file cannot be decompressed: it is cut at its byte {at}", packing.name);
     Error::new("rovelog", rovelog_core::ErrorKind::Truncated, None, what)

@@ -1,44 +1,45 @@
-//! A compressed log from a pipe: decompressed piece by piece in bounded memory.
+//! Streams of compressed logs, which are decompressed piece by piece in bounded memory.
 
 use std::cell::OnceCell;
 use std::io::{self, BufReader, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rovelog_core::layout::EscapedTexts;
 use rovelog_core::packed::{Ending, Packing};
-use rovelog_core::reader::PROBE_LEN;
+use rovelog_core::reader::SEARCH_LEN;
 use rovelog_core::{
     Diagnostics, Error, FormatInfo, LogInfo, LogStream, ReadOptions, Record, Result, State, Topic,
 };
 
-use super::{Compression, Unpacked, not_begun};
+use super::{Compression, Decompressor, explain_cut};
 
-/// How decompressing went so far: known to the stream that reads what is decompressed.
+/// The state of decompression. The stream of records shares it with the input that it reads.
 #[derive(Default)]
 struct Progress {
-    /// Bytes decompressed.
+    /// Number of bytes decompressed so far.
     size: u64,
-    /// How the data end, once they do.
+    /// How the data ends; `None` before its end.
     ending: Option<Ending>,
     failure: Option<Error>,
 }
 
 type Shared = Arc<Mutex<Progress>>;
 
-/// Decompresses, and keeps account of it.
+/// The decompressed input of a log, which records its progress.
 struct Input<R: Read> {
     compression: Compression,
-    unpacked: Unpacked<BufReader<R>>,
+    decompressor: Decompressor<BufReader<R>>,
     progress: Shared,
 }
 
 impl<R: Read> Read for Input<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.unpacked.read(out) {
+        match self.decompressor.read(out) {
             Ok(read) => {
                 progress.size += read as u64;
                 if read == 0 && !out.is_empty() {
-                    progress.ending = Some(self.unpacked.ending());
+                    progress.ending = Some(self.decompressor.ending());
                 }
                 Ok(read)
             }
@@ -52,7 +53,8 @@ impl<R: Read> Read for Input<R> {
     }
 }
 
-/// Opens the log in a compressed pipe. `format` is an id; `None` detects the format.
+/// Opens a log from a compressed stream. `format` is a format id; if it is `None`, the format is
+/// detected.
 pub(crate) fn open_stream(
     compression: Compression,
     input: Box<dyn Read + Send>,
@@ -60,44 +62,44 @@ pub(crate) fn open_stream(
     options: &ReadOptions,
 ) -> Result<Box<dyn LogStream>> {
     let progress = Shared::default();
-    let unpacked = Unpacked::new(compression, BufReader::new(input));
-    let mut input = Input { compression, unpacked, progress: Arc::clone(&progress) };
+    let decompressor = Decompressor::new(compression, BufReader::new(input));
+    let mut input = Input { compression, decompressor, progress: Arc::clone(&progress) };
     let opened = (|| {
         let mut head = Vec::new();
-        let read = input.by_ref().take(PROBE_LEN as u64).read_to_end(&mut head);
+        let read = input.by_ref().take(SEARCH_LEN as u64).read_to_end(&mut head);
         read.map_err(|error| Error::io("rovelog", error))?;
         let format = format.map_or_else(|| crate::detect::built_in(&head), Ok)?;
         crate::formats::stream_known(format, Box::new(io::Cursor::new(head).chain(input)), options)
     })();
     let name = compression.name();
     match opened {
-        Ok(inner) => Ok(Box::new(Stream { inner, name, progress, ended: false, noted: OnceCell::new() })),
-        Err(error) => Err(explained(name, &progress, error)),
+        Ok(inner) => Ok(Box::new(Stream { inner, name, progress, ended: false, merged: OnceCell::new() })),
+        Err(error) => Err(explain_failure(name, &progress, error)),
     }
 }
 
-/// Returns why a stream failed: decompressing, or what was decompressed.
-fn explained(name: &'static str, progress: &Shared, error: Error) -> Error {
+/// Returns the reason why a stream failed: a failure of decompression, or `error`.
+fn explain_failure(name: &'static str, progress: &Shared, error: Error) -> Error {
     let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
     match (progress.failure.take(), progress.ending) {
         (Some(failure), _) => failure,
-        (None, Some(ending)) => not_begun(&Packing { name, ending, size: progress.size }, error),
+        (None, Some(ending)) => explain_cut(&Packing { name, ending, size: progress.size }, error),
         (None, None) => error,
     }
 }
 
-/// A compressed log from a pipe. What is noticed about the compressed data is known at its end.
+/// A stream of a compressed log. Problems of the compressed data are only reported at its end.
 struct Stream {
     inner: Box<dyn LogStream>,
     name: &'static str,
     progress: Shared,
     ended: bool,
-    /// The diagnostics, with those of the compressed data.
-    noted: OnceCell<Diagnostics>,
+    /// The diagnostics of the log, with those about the compressed data.
+    merged: OnceCell<Diagnostics>,
 }
 
 impl Stream {
-    /// Returns how the compressed data end, once the log has ended.
+    /// Returns how the compressed data ends, after the end of the log.
     fn packing(&self) -> Option<Packing> {
         let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let (size, ending) = (progress.size, progress.ending.filter(|_| self.ended)?);
@@ -113,11 +115,15 @@ impl LogStream for Stream {
     fn next_record(&mut self) -> Result<Option<Record<'_>>> {
         let record = self.inner.next_record();
         self.ended = matches!(record, Ok(None));
-        record.map_err(|error| explained(self.name, &self.progress, error))
+        record.map_err(|error| explain_failure(self.name, &self.progress, error))
     }
 
     fn topics(&self) -> &[Topic] {
         self.inner.topics()
+    }
+
+    fn take_escaped_texts(&self) -> Vec<EscapedTexts> {
+        self.inner.take_escaped_texts()
     }
 
     fn info(&self) -> LogInfo {
@@ -137,7 +143,7 @@ impl LogStream for Stream {
     fn diagnostics(&self) -> &Diagnostics {
         match self.packing() {
             None => self.inner.diagnostics(),
-            Some(packing) => self.noted.get_or_init(|| {
+            Some(packing) => self.merged.get_or_init(|| {
                 let mut diagnostics = self.inner.diagnostics().clone();
                 packing.note(&mut diagnostics);
                 diagnostics

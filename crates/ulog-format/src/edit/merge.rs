@@ -5,8 +5,9 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
+use rovelog_core::layout::TextDecoding;
 use rovelog_core::scan::Window;
-use rovelog_core::wire::{U16Le, U64Le};
+use rovelog_core::wire::U64Le;
 use rovelog_core::{Align, Detail, Diagnostics, LogReader, Merged, Value};
 use zerocopy::FromBytes as _;
 
@@ -22,7 +23,7 @@ use crate::reader::UlogReader;
 use crate::scan::MetRow;
 use crate::schema::FormatText;
 use crate::wire::{
-    self, DataHead, FileHeader, FlagBits, FlagBitsMessage, Info, LoggedString, MAGIC, Message, TaggedString,
+    self, FileHeader, FlagBits, FlagBitsMessage, Info, LoggedString, MAGIC, Message, TaggedString,
 };
 use crate::writer::UlogWriter;
 
@@ -50,6 +51,9 @@ const OTHER_VALUE: &str = "another log has another value";
 /// topic finds no free instance, timestamps of fewer than 64 bits would be read differently, or the
 /// output refuses.
 pub(crate) fn merge(logs: &[&UlogReader], align: Align, out: impl Write) -> Result<Merged, UlogError> {
+    if let Some(number) = logs.iter().position(|log| !log.boundaries().is_empty()) {
+        return Err(UlogError::SeveralSessions { number: number + 1 });
+    }
     let shifts = shifts(logs, align)?;
     let start = |number: &usize| (start(logs[*number], shifts[*number]), *number);
     let mut order: Vec<usize> = (0..logs.len()).collect();
@@ -167,7 +171,7 @@ impl<'a, W: Write> Merge<'a, W> {
         }
         let clock = LogClock::new(start);
         let limits = logs.first().map(|log| log.definitions().limits().clone()).unwrap_or_default();
-        let definitions = Definitions::new(&limits);
+        let definitions = Definitions::new(&limits, TextDecoding::default());
         let (in_force, row, left_out) = (HashMap::new(), Vec::new(), Vec::new());
         let trust = Trust::default();
         Ok(Self {
@@ -397,8 +401,7 @@ impl<'a, W: Write> Merge<'a, W> {
             return Err(UlogError::TimesWouldMove { topic });
         }
         let row = std::mem::take(&mut self.row);
-        let head = DataHead { msg_id: U16Le::new(edit.msg_id) };
-        self.write(&Message::Data(wire::Data { head, row: &row }))?;
+        self.write(&Message::Data(wire::Data { msg_id: edit.msg_id, row: &row }))?;
         self.row = row;
         Ok(())
     }

@@ -4,6 +4,7 @@ mod described;
 mod merge;
 mod recover;
 mod segments;
+mod session;
 mod slice;
 mod topics;
 mod trust;

@@ -15,9 +15,10 @@ use zerocopy::IntoBytes;
 use crate::diagnostics as rules;
 use crate::error::UlogError;
 use crate::reader::UlogReader;
+use crate::scan::FLAGS_LEN;
 use crate::schema::FormatText;
 use crate::stream::UlogStream;
-use crate::wire::{self, FLAG_BITS_AT, FileHeader, FlagBits, HEADER_LEN, Message, Subscription, kind};
+use crate::wire::{self, FLAG_BITS_AT, FlagBits, HEADER_LEN, Message, Subscription, kind};
 
 /// Which bytes of a log to keep: ascending ranges behind the header, neighbours joined.
 #[derive(Default)]
@@ -61,7 +62,8 @@ fn subtract(from: &[Range<u64>], gone: &[Range<u64>]) -> Vec<Range<u64>> {
 /// Every valid message is kept byte for byte and in order. Left out are damaged bytes, and rows
 /// that no reader can decode because their subscription or format is missing, with subscriptions to
 /// such formats. In a log with damage, appended data becomes ordinary data where it is, and the
-/// flag and offsets that announced it are cleared, because what is before it may have moved. A
+/// flag and offsets that announced it are cleared, because what is before it may have moved. Headers
+/// of further logs in the file stay where they are, because the clock changes there. A
 /// valid log is copied as it is, and so is one whose only flaw is that it was cut before data was
 /// appended: that is what offsets of appended data are for. To recover a recovered log changes
 /// nothing.
@@ -79,11 +81,14 @@ pub(crate) fn recover(
     let flags_agree = log.diagnostics().list().iter().all(|note| {
         note.rule != &rules::APPENDED_FLAG_MISMATCH && note.rule != &rules::APPENDED_OFFSET_IGNORED
     });
-    let unchanged = plan.lost == log.cut_before_appended() && plan.stale.is_empty() && flags_agree;
+    let unchanged = plan.lost == log.cut_before_appended()
+        && plan.stale.is_empty()
+        && flags_agree
+        && log.scanner().is_intact;
     if unchanged {
         let len = log.bytes().len() as u64;
         plan = Plan::default();
-        ranges::push(&mut plan.kept, FLAG_BITS_AT..len);
+        ranges::push(&mut plan.kept, log.first()..len);
     } else {
         plan.lose(unusable(log, &plan.kept));
         settle(log, &mut plan)?;
@@ -105,7 +110,7 @@ pub(crate) fn recover(
     let letter = |(letter, count): (u8, u64)| (letter.escape_ascii().to_string(), Value::count(count));
     Ok(Recovery {
         records,
-        kept_bytes: FLAG_BITS_AT + total(&plan.kept),
+        kept_bytes: log.first() - log.scanner().header_at + total(&plan.kept),
         lost: plan.lost,
         stale_bytes: total(&plan.stale),
         stale_records,
@@ -122,13 +127,25 @@ pub(crate) fn recover(
 /// Returns what to keep, as far as the log itself tells.
 fn plan(log: &UlogReader, segments: &[Segment]) -> Plan {
     let mut plan = Plan::default();
-    let mut at = FLAG_BITS_AT;
+    if log.scanner().header_at > 0 {
+        plan.lost.push(0..log.scanner().header_at);
+    }
+    let mut at = log.first();
     let mut known = Known::default();
     let mut segments = segments.iter().peekable();
+    let headers = log.boundaries().iter().filter(|boundary| boundary.has_header);
+    let mut headers = headers.map(|boundary| boundary.at..boundary.first()).peekable();
     for met in log.cursor() {
         let end = met.end();
         while segments.next_if(|segment| segment.range.end <= met.at).is_some() {}
         let stale = segments.peek().is_some_and(|segment| !segment.in_time_order);
+        while let Some(header) = headers.next_if(|header| header.end <= met.at) {
+            if at < header.start {
+                ranges::push(&mut plan.lost, at..header.start);
+            }
+            at = header.end;
+            ranges::push(&mut plan.kept, header);
+        }
         if at < met.at {
             ranges::push(&mut plan.lost, at..met.at);
         }
@@ -145,6 +162,13 @@ fn plan(log: &UlogReader, segments: &[Segment]) -> Plan {
         };
         ranges::push(to, met.at..end);
     }
+    for header in headers {
+        if at < header.start {
+            ranges::push(&mut plan.lost, at..header.start);
+        }
+        at = header.end;
+        ranges::push(&mut plan.kept, header);
+    }
     let len = log.bytes().len() as u64;
     if at < len {
         ranges::push(&mut plan.lost, at..len);
@@ -156,19 +180,44 @@ fn plan(log: &UlogReader, segments: &[Segment]) -> Plan {
 /// unchanged, and what is kept.
 fn copy<'a>(log: &'a UlogReader, kept: &[Range<u64>], unchanged: bool) -> Splice<'a> {
     let mut copy = Splice::new([&**log.bytes()]);
-    copy.copy(0, 0..FLAG_BITS_AT);
+    copy.make(log.header().as_bytes());
+    let first = log.first();
+    let mut from = first;
     if let Some(flags) = log.flag_bits().filter(|_| !unchanged)
-        && kept.first().is_some_and(|range| range.start == FLAG_BITS_AT)
+        && kept.first().is_some_and(|range| range.start == first)
     {
-        copy.copy(0, FLAG_BITS_AT..FLAG_BITS_AT + HEADER_LEN);
+        copy.copy(0, first..first + HEADER_LEN);
         copy.make(flags.merged().as_bytes());
+        // What was made replaces as many bytes of the file.
+        from += FLAGS_LEN;
     }
-    // What was made replaces as many bytes of the file.
-    let head = copy.len();
+    let later = if unchanged { Vec::new() } else { later_flags(log) };
+    let mut later = later.iter().peekable();
     for range in kept {
-        copy.copy(0, range.start.max(head)..range.end);
+        let mut at = range.start.max(from);
+        while let Some((place, flags)) = later.next_if(|(place, _)| *place < range.end) {
+            if *place < at {
+                // Their message is lost.
+                continue;
+            }
+            copy.copy(0, at..*place);
+            copy.make(flags.as_bytes());
+            at = place + size_of::<FlagBits>() as u64;
+        }
+        copy.copy(0, at..range.end);
     }
     copy
+}
+
+/// Returns the flag bits of further logs in the file, with no data appended, and their offsets: those
+/// of the flags behind the header of the message.
+fn later_flags(log: &UlogReader) -> Vec<(u64, FlagBits)> {
+    let flags = log.messages().filter(|(at, _)| *at != log.first());
+    let flags = flags.filter_map(|(at, message)| match message {
+        Message::FlagBits(message) => Some((at + HEADER_LEN, message.flags.merged())),
+        _ => None,
+    });
+    if log.boundaries().is_empty() { Vec::new() } else { flags.collect() }
 }
 
 /// Definitions met, to tell new ones in stale segments.
@@ -185,9 +234,9 @@ impl<'a> Known<'a> {
             Message::Format(wire::Format { format: text }) => {
                 FormatText::parse(text).is_some_and(|format| self.formats.insert(format.name))
             }
-            Message::Subscription(Subscription { multi_id, msg_id, message_name: name }) => {
+            Message::Subscription(Subscription { multi_id, msg_id, message_name }) => {
                 let id = self.ids.insert(msg_id);
-                self.topics.insert((name, multi_id)) && id
+                self.topics.insert((message_name, multi_id)) && id
             }
             _ => false,
         }
@@ -200,14 +249,14 @@ fn unusable(log: &UlogReader, kept: &[Range<u64>]) -> Vec<Range<u64>> {
     let (definitions, mut usable) = (log.definitions(), HashSet::new());
     for (subscription, topic) in definitions.subscriptions().iter().zip(log.topics()) {
         if subscription.layout.is_ok() {
-            usable.insert((subscription.multi_id, subscription.msg_id, topic.type_name.as_bytes()));
+            usable.insert((subscription.multi_id, subscription.msg_id, topic.type_name.as_str()));
         }
     }
     let mut gone = Vec::new();
     let mut kept = Inside::of(kept);
     for met in log.cursor().filter(|met| met.msg_type == kind::SUBSCRIPTION) {
-        if let Some(Message::Subscription(Subscription { multi_id, msg_id, message_name })) = met.message()
-            && !usable.contains(&(multi_id, msg_id, message_name))
+        if let Some(Message::Subscription(to)) = met.message()
+            && to.name().is_none_or(|name| !usable.contains(&(to.multi_id, to.msg_id, name)))
             && kept.has(met.at)
         {
             ranges::push(&mut gone, met.at..met.end());
@@ -247,8 +296,8 @@ fn drop_unverifiable(log: &UlogReader, plan: &mut Plan) {
             continue;
         }
         let unverifiable = match met.message() {
-            Some(Message::Subscription(Subscription { message_name, .. })) => {
-                std::str::from_utf8(message_name).map_or(true, |name| !known.formats.contains(name))
+            Some(Message::Subscription(subscription)) => {
+                subscription.name().is_none_or(|name| !known.formats.contains(name))
             }
             Some(Message::Unknown { .. }) => true,
             Some(message) => {
@@ -299,9 +348,6 @@ impl<'a> Inside<'a> {
         self.ranges.peek().is_some_and(|range| range.start <= at)
     }
 }
-
-/// The head replaces flag bits where they are in the file.
-const _: () = assert!(size_of::<FileHeader>() as u64 == FLAG_BITS_AT && size_of::<FlagBits>() == 40);
 
 #[cfg(test)]
 mod tests {

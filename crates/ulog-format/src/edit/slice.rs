@@ -25,8 +25,10 @@ use std::io::Write;
 use std::ops::Range;
 
 use rovelog_core::splice::Splice;
+use rovelog_core::text::count;
+use rovelog_core::time::Seconds;
 use rovelog_core::wire::U64Le;
-use rovelog_core::{Detail, LogReader, Select, Sliced, Value};
+use rovelog_core::{Detail, LogReader, Select, Sliced, Timestamp, Value};
 use zerocopy::IntoBytes;
 
 use super::trust::Trust;
@@ -37,9 +39,10 @@ use crate::index::Met;
 use crate::parameters::Section;
 use crate::reader::UlogReader;
 use crate::schema::FormatText;
+use crate::sessions::{Boundary, Session};
 use crate::wire::{
-    self, DefaultParameter, FLAG_BITS_AT, FlagBitsMessage, HEADER_LEN, LoggedString, Message, SYNC_MAGIC,
-    TaggedString, kind,
+    self, DefaultParameter, FlagBitsMessage, HEADER_LEN, LoggedString, Message, SYNC_MAGIC, TaggedString,
+    kind,
 };
 use crate::writer::encoded;
 
@@ -54,10 +57,12 @@ struct Report {
     parameter_changes: u64,
     /// Parameters whose value at the start of the slice was set during the log.
     parameters_in_force: usize,
+    /// Records of each session.
+    sessions: Vec<u64>,
 }
 
 impl Report {
-    fn sliced(&self) -> Sliced {
+    fn sliced(&self, log: &UlogReader) -> Sliced {
         let detail = |key, count| Detail::hidden(key, Value::UInt(count, 64));
         Sliced {
             records: self.records,
@@ -69,9 +74,43 @@ impl Report {
                 detail("dropouts", self.dropouts),
                 detail("parameter_changes", self.parameter_changes),
                 Detail::hidden("parameters_in_force", Value::UInt(self.parameters_in_force as u64, 32)),
-            ],
+            ]
+            .into_iter()
+            .chain(left_out(log, &self.sessions))
+            .collect(),
         }
     }
+}
+
+/// Returns the sessions of which a slice has no records, although they have some.
+fn left_out(log: &UlogReader, kept: &[u64]) -> Option<Detail> {
+    let sessions = log.sessions();
+    let missing = sessions.iter().zip(kept).filter(|(session, kept)| **kept == 0 && session.records > 0);
+    let missing: Vec<_> = missing.map(|(session, _)| session).collect();
+    let text = |session: &&Session| {
+        let records = count(session.records, "record");
+        let seconds = |time: Timestamp| format!("{} s", Seconds(time.nanos));
+        let span = match (session.first, session.last) {
+            (Some(first), Some(last)) => {
+                format!(" ({} to {} of its own clock)", seconds(first), seconds(last))
+            }
+            _ => String::new(),
+        };
+        format!("all {records} of the recording that starts at byte {}{span}", session.range.start)
+    };
+    let value = |session: &&Session| {
+        Value::record([
+            ("offset", Value::count(session.range.start)),
+            ("records", Value::count(session.records)),
+        ])
+    };
+    let texts: Vec<_> = missing.iter().map(text).collect();
+    let values = Value::List(missing.iter().map(value).collect());
+    let line = format!(
+        "left out {}; separate the recordings first: rovelog split FILE --at-restart -o DIR",
+        texts.join(", and ")
+    );
+    (!missing.is_empty()).then(|| Detail::new("sessions_left_out", line, values))
 }
 
 /// Writes the part of `log` that `select` names, as a log of its own.
@@ -95,7 +134,10 @@ impl Report {
 /// differently without the rows that are left out.
 pub(crate) fn slice(log: &UlogReader, select: &Select, mut out: impl Write) -> Result<Sliced, UlogError> {
     let all = select.topics.is_none() && select.start.is_none() && select.end.is_none();
-    if all && log.diagnostics().ledger().losses == log.cut_before_appended().len() as u64 {
+    if all
+        && log.scanner().is_intact
+        && log.diagnostics().ledger().losses == log.cut_before_appended().len() as u64
+    {
         let report = parts(log, select, std::io::sink())?;
         out.write_all(log.bytes())?;
         out.flush()?;
@@ -110,7 +152,11 @@ fn parts(log: &UlogReader, select: &Select, out: impl Write) -> Result<Sliced, U
     slice.begin()?;
     let mut ids = Ids::default();
     let mut cursor = log.cursor();
+    let mut boundaries = log.boundaries().iter().peekable();
     while let Some(met) = cursor.next() {
+        while let Some(boundary) = boundaries.next_if(|boundary| boundary.at <= met.at) {
+            slice.begin_session(boundary)?;
+        }
         if met.msg_type == kind::FLAG_BITS {
             // Only the first ones mean something, and they are written.
             continue;
@@ -183,7 +229,8 @@ struct Slice<'a, W> {
 
 impl<'a, W: Write> Slice<'a, W> {
     fn new(log: &'a UlogReader, select: &'a Select, kept: Vec<bool>, out: W) -> Self {
-        let report = Report { topics: kept.iter().filter(|kept| **kept).count(), ..Default::default() };
+        let topics = kept.iter().filter(|kept| **kept).count();
+        let report = Report { topics, sessions: vec![0], ..Default::default() };
         let mut slice = Self {
             log,
             select,
@@ -268,12 +315,25 @@ impl<'a, W: Write> Slice<'a, W> {
         let narrow = shapes.into_iter().any(RowShape::is_narrow);
         self.clock = narrow.then(|| LogClock::new(header.timestamp.get()));
         let first = self.log.cursor().next();
-        if let Some(first) = first.filter(|first| first.at == FLAG_BITS_AT)
+        if let Some(first) = first.filter(|first| first.at == self.log.first())
             && let Some(Message::FlagBits(FlagBitsMessage { flags, more })) = first.message()
         {
             self.bytes.make(&encoded(&Message::FlagBits(FlagBitsMessage { flags: flags.merged(), more }))?);
         }
         Ok(())
+    }
+
+    /// Starts a session. The header of another log is kept, because the clock changes there.
+    fn begin_session(&mut self, boundary: &Boundary) -> Result<(), UlogError> {
+        self.report.sessions.push(0);
+        if !boundary.has_header {
+            return Ok(());
+        }
+        self.begin_data()?;
+        self.in_data = false;
+        self.defined.clear();
+        self.early = None;
+        self.take(boundary.at..boundary.first())
     }
 
     /// Returns whether a message is part of the slice; `place` is the log time there.
@@ -289,6 +349,9 @@ impl<'a, W: Write> Slice<'a, W> {
             }
             self.follow(row.series, met, row.time)?;
             self.report.records += 1;
+            if let Some(session) = self.report.sessions.last_mut() {
+                *session += 1;
+            }
             return Ok(true);
         }
         let Some(message) = met.message() else { return Ok(false) };
@@ -313,10 +376,11 @@ impl<'a, W: Write> Slice<'a, W> {
                 self.take(range)?;
                 false
             }
-            Message::Subscription(wire::Subscription { msg_id, message_name, .. }) => {
+            Message::Subscription(subscription) => {
                 self.begin_data()?;
-                let kept = ids.subscribe(self.log, met.at, msg_id).is_some_and(|series| self.kept[series]);
-                let defined = str::from_utf8(message_name).is_ok_and(|name| self.defined.contains(name));
+                let series = ids.subscribe(self.log, met.at, subscription.msg_id);
+                let kept = series.is_some_and(|series| self.kept[series]);
+                let defined = subscription.name().is_some_and(|name| self.defined.contains(name));
                 if kept && !defined && self.early.is_none() {
                     self.define_early()?;
                 }
@@ -330,7 +394,8 @@ impl<'a, W: Write> Slice<'a, W> {
             Message::LoggedString(LoggedString { timestamp, .. })
             | Message::TaggedString(TaggedString { timestamp, .. }) => {
                 self.begin_data()?;
-                let inside = self.select.keeps_time(nanos(timestamp));
+                let micros = timestamp.saturating_add(self.log.shift_at(met.at));
+                let inside = self.select.keeps_time(nanos(micros));
                 self.report.texts += u64::from(inside);
                 inside
             }
@@ -417,6 +482,6 @@ impl<'a, W: Write> Slice<'a, W> {
         self.bytes.write(&mut self.out)?;
         self.out.flush()?;
         self.report.bytes = self.bytes.len();
-        Ok(self.report.sliced())
+        Ok(self.report.sliced(self.log))
     }
 }

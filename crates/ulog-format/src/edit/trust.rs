@@ -7,8 +7,7 @@ use std::ops::Range;
 use rovelog_core::scan::Window;
 
 use crate::definitions::Definitions;
-use crate::scan::FREE_DEFINITIONS;
-use crate::validate::{CHAIN, Scan, Validator};
+use crate::validate::{CHAIN, FREE_DEFINITIONS, Scan, Validator};
 use crate::wire::{Message, MultiInfo};
 
 /// Follows the messages of a log that is being written.

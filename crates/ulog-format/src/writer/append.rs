@@ -33,6 +33,9 @@ pub fn append<F: Read + Write + Seek>(
 ) -> Result<(), UlogError> {
     file.seek(SeekFrom::Start(0))?;
     let mut log = UlogStream::new(&mut *file, &ReadOptions::default())?;
+    if !log.scanner().is_intact {
+        return Err(UlogError::CannotAppend { why: "its header is damaged" });
+    }
     let mut more = UlogWriter::at_stage(Vec::new(), Stage::Data);
     let mut flags = None;
     while let Some(item) = log.next_item()? {

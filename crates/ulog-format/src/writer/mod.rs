@@ -72,8 +72,8 @@ pub use encode::{InfoValue, ParameterValue};
 use crate::error::UlogError;
 use crate::layout::Layout;
 use crate::wire::{
-    self, DataHead, DefaultParameter, Dropout, FLAG_BITS_AT, FileHeader, FlagBits, FlagBitsMessage, Format,
-    LoggedString, MAGIC, Message, MessageHeader, MultiInfo, RowHead, SYNC_MAGIC, Subscription, Sync,
+    self, DefaultParameter, Dropout, FLAG_BITS_AT, FileHeader, FlagBits, FlagBitsMessage, Format,
+    LoggedString, MAGIC, MSG_ID_LEN, Message, MessageHeader, MultiInfo, SYNC_MAGIC, Subscription, Sync,
     TaggedString, Unsubscription, kind,
 };
 use encode::MAX_PAYLOAD;
@@ -444,8 +444,7 @@ impl<W: Write> UlogWriter<W> {
     pub fn write_message(&mut self, message: &Message<'_>) -> Result<(), UlogError> {
         match *message {
             // Rows are many: without a detour.
-            Message::Data(wire::Data { head, row }) => {
-                let msg_id = head.msg_id.get();
+            Message::Data(wire::Data { msg_id, row }) => {
                 let time = self.tables.layout(msg_id).ok().and_then(|layout| timestamp(layout, row));
                 self.put_row(msg_id, row, time)
             }
@@ -527,9 +526,9 @@ impl<W: Write> UlogWriter<W> {
         if self.sync.is_some_and(|last| self.now - last >= SYNC_EVERY) {
             self.sync()?;
         }
-        let header = header(kind::DATA, size_of::<DataHead>() + row.len())?;
-        let head = RowHead { header, data: DataHead { msg_id: U16Le::new(msg_id) } };
-        self.emit(head.as_bytes(), row)
+        let header = header(kind::DATA, MSG_ID_LEN + row.len())?;
+        self.buffer.extend_from_slice(header.as_bytes());
+        self.emit(&msg_id.to_le_bytes(), row)
     }
 
     #[inline]

@@ -48,8 +48,9 @@ impl Tables {
                     self.format_names.push(format.name.to_owned());
                 }
             }
-            Message::Subscription(wire::Subscription { multi_id, msg_id, message_name }) => {
-                let Ok(name) = std::str::from_utf8(message_name) else { return };
+            Message::Subscription(subscription) => {
+                let Some(name) = subscription.name() else { return };
+                let wire::Subscription { multi_id, msg_id, .. } = subscription;
                 let layout = self.formats.layout(name, &Limits::default());
                 let at = usize::from(msg_id);
                 if self.topics.len() <= at {

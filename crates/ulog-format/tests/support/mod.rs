@@ -28,6 +28,11 @@ pub fn open(bytes: &Bytes) -> UlogReader {
     UlogReader::new(bytes.clone(), &ReadOptions::default()).expect("a log that opens")
 }
 
+/// Returns whether a log starts with its header.
+pub fn has_header(log: &UlogReader) -> bool {
+    log.diagnostics().list().iter().all(|note| note.rule.name != "damaged_header")
+}
+
 /// Returns all logs that open, those of the corpus and the real ones.
 pub fn readable() -> impl Iterator<Item = (Log, UlogReader)> {
     LOGS.all().into_iter().filter_map(|log| try_open(&log.bytes).map(|reader| (log, reader)))

@@ -1,7 +1,7 @@
-//! Topics and points as Arrow columns. Section 10 of docs/formats/vel.md lists them.
+//! Topics and points as Arrow columns. Section 6 of docs/formats/vel.md describes the columns.
 //!
-//! A batch is built column by column from the views of its messages: fields are copied once, from
-//! the log to their column.
+//! A batch is built column by column from views of its messages, so each field is copied once, from
+//! the log to its column.
 
 mod points;
 mod table;
@@ -21,26 +21,30 @@ use crate::error::VelError;
 use crate::message::{Kind, Message};
 use crate::reader::VelReader;
 
-/// Number of rows in a batch.
+/// Maximum number of messages in a batch.
 const BATCH_ROWS: usize = 1024;
 
-/// Bytes of data in a batch: images and packets are large.
+/// A batch ends when its messages have this many bytes, because images and packets are large.
 const BATCH_BYTES: u64 = 16 << 20;
 
 impl VelReader {
-    /// Returns one topic as record batches in file order: the time, the time as stored, the fields
-    /// as in records, and their meaning: positions in degrees, quaternions in the inferred order,
-    /// accelerations in m/s2. A row is a message, or one packet of it.
+    /// Returns a topic as record batches in file order. A row is a message, or one packet of it.
+    /// The columns are:
+    ///
+    /// - the time in nanoseconds, and the timestamp as stored
+    /// - the fields, as in records
+    /// - converted values: positions in degrees, quaternions in the inferred order, accelerations
+    ///   in m/s2
     pub(crate) fn topic_batches(
         &self,
         topic: TopicId,
         select: &Select,
     ) -> Result<TopicBatches<'_>, VelError> {
         let topic = &self.topics()[topic.index()];
-        let reading =
-            self.reading(topic).ok_or_else(|| VelError::Undescribed { topic: topic.name.clone() })?;
+        let record_type =
+            self.record_type(topic).ok_or_else(|| VelError::Undescribed { topic: topic.name.clone() })?;
         let declared =
-            reading.as_deref().map(|declared| (declared.kind(), tables::renamed(declared.layout())));
+            record_type.as_deref().map(|declared| (declared.kind(), tables::renamed(declared.layout())));
         let mut batches = TopicBatches {
             reader: self,
             topic: topic.name.clone(),
@@ -56,14 +60,15 @@ impl VelReader {
     }
 }
 
-/// Record batches of one topic.
+/// Iterator over the record batches of a topic.
 pub(crate) struct TopicBatches<'a> {
     reader: &'a VelReader,
     topic: String,
     type_name: String,
-    /// The entries of the topic that are not yet read.
+    /// Indices of the entries of the topic that were not read yet.
     places: &'a [u32],
-    /// The kind of its messages, and their fields with the names of their columns.
+    /// The kind of the messages, and the layout with the names of the columns. `None` if the fields
+    /// are unknown.
     declared: Option<(Option<Kind>, Layout)>,
     select: Select,
     schema: SchemaRef,
@@ -79,7 +84,7 @@ impl TopicBatches<'_> {
 }
 
 impl<'a> TopicBatches<'a> {
-    /// Returns the messages of the next batch.
+    /// Returns the messages of the next batch. Empty at the end.
     fn next_messages(&mut self) -> Vec<Message<'a>> {
         let reader = self.reader;
         let (mut messages, mut bytes) = (Vec::new(), 0);

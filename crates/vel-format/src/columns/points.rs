@@ -1,4 +1,4 @@
-//! Points as columns: one batch for each revolution.
+//! Points as Arrow columns, with a batch for each revolution.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::error::VelError;
 use crate::reader::VelReader;
 use crate::velodyne::{Calibration, Point, PointOptions, Revolutions, Sensor};
 
-/// The name of points in selections and metadata.
+/// Name of the topic of points in selections and metadata.
 const TOPIC: &str = "VelodyneRawDataM/points";
 
 impl VelReader {
-    /// Returns the points as record batches, one for each revolution that starts in the window of
-    /// `select`: `t_ns` of each shot, x, y, z in metres, intensity, ring, time from the start of
-    /// the revolution, and further fields of a shot.
+    /// Returns the points as record batches, one for each revolution that starts in the time window
+    /// of `select`. A row is a point: its time `t_ns`, x, y and z in meters, intensity, ring, time
+    /// since the start of the revolution, and further fields of the shot.
     ///
     /// # Errors
-    /// Returns an error if the model is unknown, or is an HDL-64E without a calibration.
+    /// Returns an error if the model is unknown, or if it is an HDL-64E without a calibration.
     pub fn point_batches(
         &self,
         sensor: Option<&Sensor>,
@@ -44,7 +44,7 @@ impl VelReader {
     }
 }
 
-/// Record batches of points.
+/// Iterator over points as record batches.
 pub struct PointBatches<'a> {
     revolutions: Revolutions<'a>,
     unit: f64,

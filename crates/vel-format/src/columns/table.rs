@@ -7,10 +7,10 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema};
 use rovelog_core::Select;
 
-/// Columns that can have nulls.
+/// Names of the columns that can have nulls.
 const MAY_BE_NULL: &[&str] = &["jpeg_width", "jpeg_height"];
 
-/// Columns under construction: name, unit, array.
+/// The columns of a batch that is being built.
 pub(super) struct Table {
     pub(super) select: Select,
     pub(super) fields: Vec<Arc<Field>>,
@@ -40,13 +40,13 @@ impl Table {
         self.arrays.push(array);
     }
 
-    /// Adds the columns of a batch except the first, its time.
+    /// Adds the columns of a batch, except the first, which is its time.
     pub(super) fn extend(&mut self, batch: &RecordBatch) {
         self.fields.extend(batch.schema_ref().fields().iter().skip(1).cloned());
         self.arrays.extend(batch.columns().iter().skip(1).cloned());
     }
 
-    /// Sets the unit of a column, if the type of its messages does not.
+    /// Sets the unit of a column, which replaces the one of the message type.
     pub(super) fn unit(&mut self, name: &str, unit: &str) {
         if let Some(field) = self.fields.iter_mut().find(|field| field.name() == name) {
             let mut metadata = field.metadata().clone();
@@ -60,7 +60,8 @@ impl Table {
         rows: usize,
         metadata: HashMap<String, String>,
     ) -> Result<RecordBatch, ArrowError> {
-        // Whether there is a null depends on the batch, the schema does not.
+        // The schema must be the same for all batches, so a field is nullable whether or not this
+        // batch has nulls.
         let nullable = |field: &Arc<Field>| {
             let may = MAY_BE_NULL.contains(&field.name().as_str());
             Arc::new(field.as_ref().clone().with_nullable(may))

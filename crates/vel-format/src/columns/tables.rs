@@ -1,4 +1,4 @@
-//! The columns of messages: those of every topic, the fields of the type, and their meaning.
+//! The columns of messages: those of every topic, the fields of the type, and converted values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,11 @@ use crate::pose::PoseMeaning;
 use crate::state::Meaning;
 use crate::wire::{GpsData, ImageData, RobotPose, VelodynePacket};
 
-/// The columns that every topic has.
+/// Names of the columns that every topic has.
 const COMMON: [&str; 4] = [rovelog_core::columns::TIME_COLUMN, "ts_ms", "version", "offset"];
 
-/// Returns the fields with the names of their columns: names of common columns get a trailing `_`.
+/// Returns the layout with column names. A field with the name of a common column gets a trailing
+/// `_`.
 pub(super) fn renamed(layout: &Layout) -> Layout {
     let mut columns = Layout::builder(layout.schema().name.clone());
     for (field, slot) in layout.fields() {
@@ -40,8 +41,8 @@ pub(super) fn renamed(layout: &Layout) -> Layout {
     columns.finish()
 }
 
-/// Adds the columns of messages of one topic, whose fields can be known; returns the number of
-/// rows.
+/// Adds the columns for messages of one topic, and returns the number of rows. `declared` is `None`
+/// if the fields of the messages are unknown.
 pub(super) fn fill(
     table: &mut Table,
     meaning: &Meaning,
@@ -62,7 +63,7 @@ pub(super) fn fill(
         });
         return Ok(messages.len());
     };
-    // A message that is too short for its content has no topic.
+    // All messages have their fields, because a message that is too short has no topic.
     let mut own = VariableBuilder::new(layout, &table.select, HashMap::new());
     for message in messages {
         own.push(layout, message.data, message.nanos);
@@ -86,7 +87,7 @@ pub(super) fn fill(
     Ok(messages.len())
 }
 
-/// Adds the columns of every topic: the time, and the time as stored.
+/// Adds the columns that every topic has. `repeat` returns the message once for each of its rows.
 fn common<'m, I: Iterator<Item = &'m Message<'m>>>(
     table: &mut Table,
     messages: &'m [Message<'m>],
@@ -135,7 +136,7 @@ fn pose(table: &mut Table, meaning: &PoseMeaning, rows: &[&RobotPose]) {
 
 fn image(table: &mut Table, rows: &[ImageData<'_>]) {
     let wanted = table.select.keeps_field("jpeg_width") || table.select.keeps_field("jpeg_height");
-    let is_jpeg = |row: &ImageData<'_>| row.encoding() == Encoding::Jpeg;
+    let is_jpeg = |row: &ImageData<'_>| row.encoding() == Encoding::JPEG;
     let jpeg = |row: &ImageData<'_>| is_jpeg(row).then(|| JpegHeader::read(&row.data).ok()).flatten();
     let headers: Vec<Option<JpegHeader>> = if wanted { rows.iter().map(jpeg).collect() } else { Vec::new() };
     table.column("jpeg_width", "px", || {
@@ -146,7 +147,7 @@ fn image(table: &mut Table, rows: &[ImageData<'_>]) {
     });
 }
 
-/// Adds one row for each packet.
+/// Adds the columns of Velodyne messages, with a row for each packet. Returns the number of rows.
 fn packets(table: &mut Table, messages: &[Message<'_>]) -> usize {
     let packets_of = |message: &Message<'_>| -> usize {
         match message.payload() {

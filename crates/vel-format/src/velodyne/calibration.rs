@@ -1,5 +1,5 @@
-//! The calibration of an HDL-64E: from its own status bytes in the log, from the db.xml of the
-//! sensor, or from YAML or JSON made of it. Section 7 of docs/formats/vel.md.
+//! The calibration of an HDL-64E. It comes from the status bytes in the log, from the db.xml of the
+//! sensor, or from YAML or JSON that was made from it. Section 7 of docs/formats/vel.md.
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -15,27 +15,27 @@ use crate::wire::{CalibrationTable, LaserStatus, VelodynePacket};
 /// Maximum length of a calibration file in bytes.
 const FILE_LIMIT: usize = 1 << 20;
 
-/// The bytes of a laser that the sum is of: neither its number nor those without a use.
+/// The byte range of a laser that the checksum covers. It excludes its number and the unused bytes.
 const SUMMED: Range<usize> = offset_of!(LaserStatus, vertical)..offset_of!(LaserStatus, rest);
 
-/// Metres at the far end of the sensor's scale: 65535 units of 2 mm.
-pub(super) const FAR: f64 = 131.0;
+/// Largest distance in meters that the sensor can send: 65535 units of 2 mm.
+pub(super) const MAX_DISTANCE: f64 = 131.0;
 
-/// Calibration of one laser. Angles in degrees, lengths in metres.
+/// Calibration of a laser. Angles are in degrees, lengths in meters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LaserCalibration {
-    /// Number.
+    /// Number of the laser.
     pub id: u8,
     /// Vertical angle.
     pub vertical: f64,
     /// Angle to subtract from the azimuth.
     pub rotation: f64,
-    /// Length to add to the distance.
+    /// Length to add to distances.
     pub distance: f64,
-    /// The same for near distances, across; 0 if not given.
+    /// Length to add to near distances, sideways; 0 if not specified.
     pub distance_x: f64,
-    /// The same for near distances, along; 0 if not given.
+    /// Length to add to near distances, straight ahead; 0 if not specified.
     pub distance_y: f64,
     /// Offset upwards.
     pub vertical_offset: f64,
@@ -43,7 +43,7 @@ pub struct LaserCalibration {
     pub horizontal_offset: f64,
     /// Distance of the focus.
     pub focal_distance: f64,
-    /// Dependence of its intensity on the focus.
+    /// Dependence of the intensity on the distance from the focus.
     pub focal_slope: f64,
     /// Minimum intensity.
     pub min_intensity: u8,
@@ -51,13 +51,13 @@ pub struct LaserCalibration {
     pub max_intensity: u8,
 }
 
-/// The meaning of the vertical offset of an HDL-64E's laser.
+/// The meaning of the vertical offset of a laser of an HDL-64E.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OffsetModel {
-    /// Perpendicular to the beam: the ROS driver, `VeloView`.
+    /// Perpendicular to the beam, as in the ROS driver and `VeloView`.
     #[default]
     Perpendicular,
-    /// Straight up: the S3 manual, velodyne-decoder.
+    /// Straight up, as in the manual of the S3 and velodyne-decoder.
     Plain,
 }
 
@@ -74,41 +74,45 @@ impl LaserCalibration {
     }
 }
 
-/// The calibration of a unit.
+/// The calibration of a sensor.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// The lasers in the order of the source.
+    /// The lasers, in the order of the source.
     pub lasers: Vec<LaserCalibration>,
     /// Description of the source.
     pub source: String,
-    /// True if it occurred twice identically, or has a matching checksum. Files count as verified.
+    /// True if the status bytes have it twice identically or with a matching checksum. Always true
+    /// for files.
     pub verified: bool,
 }
 
 impl Calibration {
-    /// Parses a calibration file: db.xml (feature `calibration`), or the YAML or JSON of the ROS
+    /// Parses a calibration file: a db.xml (feature `calibration`), or the YAML or JSON of the ROS
     /// driver.
     ///
     /// # Errors
-    /// Returns an error if the file is larger than 1 MiB, is neither, or has no laser.
+    /// Returns an error if the file is larger than 1 MiB, has another format, or has no laser.
     pub fn parse(text: &str) -> Result<Self, VelError> {
         if text.len() > FILE_LIMIT {
-            return Err(bad(format!("{} bytes, too large for a calibration", text.len())));
+            return Err(bad_calibration(format!("{} bytes, too large for a calibration", text.len())));
         }
         let start = text.trim_start();
-        let (lasers, source) =
-            if start.starts_with('<') { (xml(text)?, "db.xml") } else { (pairs(text)?, "a list of lasers") };
+        let (lasers, source) = if start.starts_with('<') {
+            (parse_xml(text)?, "db.xml")
+        } else {
+            (parse_pairs(text)?, "a list of lasers")
+        };
         if lasers.is_empty() {
-            return Err(bad("it contains no lasers".to_owned()));
+            return Err(bad_calibration("it contains no lasers".to_owned()));
         }
         Ok(Self { lasers, source: source.to_owned(), verified: true })
     }
 
-    /// Recovers the calibration from the status bytes of packets in file order; `None` without a
-    /// complete table.
+    /// Collects the calibration from the status bytes of packets in file order. `None` if no table
+    /// is complete.
     pub fn from_status<'a>(packets: impl IntoIterator<Item = &'a VelodynePacket>) -> Option<Self> {
-        let mut status = Status::default();
+        let mut status = StatusBytes::default();
         for packet in packets {
             if let Some(found) = status.push(packet.return_mode, packet.product) {
                 return Some(found);
@@ -117,7 +121,7 @@ impl Calibration {
         status.unverified
     }
 
-    /// Returns the lasers by number.
+    /// Returns the lasers in the order of their numbers.
     pub(super) fn by_laser(&self) -> Result<[LaserCalibration; 64], VelError> {
         let mut all = [None; 64];
         for laser in &self.lasers {
@@ -132,17 +136,18 @@ impl Calibration {
         Ok(all.map(Option::unwrap_or_default))
     }
 
-    /// Returns whether the number of lasers is that of a model.
+    /// Returns whether the calibration can be used for a model.
     pub fn fits(&self, model: Model) -> bool {
         model.is_hdl64() && self.by_laser().is_ok()
     }
 }
 
-fn bad(why: String) -> VelError {
+fn bad_calibration(why: String) -> VelError {
     VelError::BadCalibration { why }
 }
 
-/// Makes a laser from the field names in files; the caller gives the scales to metres and degrees.
+/// Creates a laser from fields with these names. `length` and `angle` are the factors that convert
+/// the numbers to meters and degrees.
 fn laser(get: impl Fn(&str) -> Option<f64>, length: f64, angle: f64) -> Option<LaserCalibration> {
     let id = get("id")?;
     if !(0.0..128.0).contains(&id) || id.fract() != 0.0 {
@@ -168,13 +173,13 @@ fn laser(get: impl Fn(&str) -> Option<f64>, length: f64, angle: f64) -> Option<L
 }
 
 #[cfg(not(feature = "calibration"))]
-fn xml(_: &str) -> Result<Vec<LaserCalibration>, VelError> {
-    Err(bad("built without the feature `calibration`, which reads db.xml".to_owned()))
+fn parse_xml(_: &str) -> Result<Vec<LaserCalibration>, VelError> {
+    Err(bad_calibration("built without the feature `calibration`, which reads db.xml".to_owned()))
 }
 
-/// Parses db.xml: degrees and centimetres. Entities are not expanded: a document type is refused.
+/// Parses a db.xml, which has degrees and centimeters. Entities are not expanded.
 #[cfg(feature = "calibration")]
-fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
+fn parse_xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     const NAMES: &[(&str, &str)] = &[
         ("id", "id_"),
         ("vert", "vertCorrection_"),
@@ -187,12 +192,12 @@ fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         ("focal_distance", "focalDistance_"),
         ("focal_slope", "focalSlope_"),
     ];
-    // boost writes a document type without entities, which can be ignored.
+    // boost writes a document type without entities. It is skipped.
     let body = match text.split_once("<!DOCTYPE") {
         Some((_, rest)) => rest.split_once('>').map_or("", |(_, body)| body),
         None => text,
     };
-    let document = roxmltree::Document::parse(body).map_err(|error| bad(error.to_string()))?;
+    let document = roxmltree::Document::parse(body).map_err(|error| bad_calibration(error.to_string()))?;
     let limits = |name: &str| -> Vec<f64> {
         let list = document.descendants().find(|node| node.has_tag_name(name));
         let items =
@@ -223,9 +228,9 @@ fn xml(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     Ok(lasers)
 }
 
-/// Parses YAML and JSON of the ROS driver: radians and metres. Both are lists of `name: number`; a
-/// repeated name starts the next laser.
-fn pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
+/// Parses the YAML or JSON of the ROS driver, which has radians and meters. Both consist of lists
+/// of `name: number`, so a name that occurs again starts the next laser.
+fn parse_pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     const NAMES: &[(&str, &str)] = &[
         ("laser_id", "id"),
         ("vert_correction", "vert"),
@@ -252,7 +257,7 @@ fn pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
         let key = key.trim().trim_start_matches("- ").trim().trim_matches(['"', '\'']);
         let Some((_, name)) = NAMES.iter().find(|known| known.0 == key) else { continue };
         let value = value.trim();
-        let number = value.parse().map_err(|_| bad(format!("{key}: {value:?} is no number")))?;
+        let number = value.parse().map_err(|_| bad_calibration(format!("{key}: {value:?} is no number")))?;
         if open.contains_key(name) {
             close(&mut open);
         }
@@ -262,22 +267,30 @@ fn pairs(text: &str) -> Result<Vec<LaserCalibration>, VelError> {
     Ok(lasers)
 }
 
-/// Bytes of the table in the status bytes.
+/// Length of the calibration table in bytes.
 const TABLE: usize = size_of::<CalibrationTable>();
 
-/// Status bytes in cycles of 16 packets: nine of the sensor's state, seven of the table.
+// Each packet has the type and the value of one status byte. The types of a cycle of 16 packets are
+//
+//     H M S D N Y G T V    hours, minutes, seconds and other state
+//     1 2 3 4 5 6 7        the next seven bytes of the calibration table
+//
+// An S3 can send `W` instead of a digit. The table of 1820 bytes takes 260 cycles, which are 4160
+// packets. It is sent again and again, so collecting can start in the middle of it.
+
+/// Collects the calibration table from status bytes.
 #[derive(Default)]
-struct Status {
-    /// Position of the next packet in a cycle; `None` before the first.
+struct StatusBytes {
+    /// Position of the next packet within a cycle; `None` before the first cycle.
     phase: Option<usize>,
-    /// The seven bytes of the cycle.
+    /// The bytes of the table from the current cycle.
     cycle: Vec<u8>,
     table: Vec<u8>,
     unverified: Option<Calibration>,
 }
 
-impl Status {
-    /// Adds a packet's type and value; returns a calibration when it is certain.
+impl StatusBytes {
+    /// Adds the status byte of a packet and its type. Returns the calibration once it is verified.
     fn push(&mut self, kind: u8, value: u8) -> Option<Calibration> {
         const STATE: &[u8] = b"HMSDNYGTV";
         let fits = |phase: usize| match STATE.get(phase) {
@@ -292,7 +305,7 @@ impl Status {
                 self.phase = Some((phase + 1) % 16);
             }
             _ => {
-                // A packet is missing: the bytes before it cannot be joined with those after it.
+                // A packet is missing, so the bytes before it cannot be joined with those after it.
                 self.table.clear();
                 self.cycle.clear();
                 self.phase = (kind == STATE[0]).then_some(1);
@@ -303,14 +316,14 @@ impl Status {
         }
         self.table.append(&mut self.cycle);
         if self.table.len() == TABLE {
-            self.unverified = decode(&self.table);
+            self.unverified = decode_table(&self.table);
             let checked = self.unverified.as_ref().filter(|found| found.verified);
             return checked.cloned();
         }
         if self.table.len() == 2 * TABLE {
             let (first, second) = self.table.split_at(TABLE);
             if first == second
-                && let Some(found) = decode(first)
+                && let Some(found) = decode_table(first)
             {
                 let source = format!("{}, twice alike", found.source);
                 return Some(Calibration { source, verified: true, ..found });
@@ -321,8 +334,8 @@ impl Status {
     }
 }
 
-/// Returns the table from a collection that starts anywhere in it.
-fn decode(bytes: &[u8]) -> Option<Calibration> {
+/// Decodes a table. The collected bytes may start anywhere in the table, which repeats.
+fn decode_table(bytes: &[u8]) -> Option<Calibration> {
     let twice = [bytes, bytes].concat();
     let start = twice.windows(5).position(|window| window == b"UNIT#")?;
     let (table, _) = CalibrationTable::ref_from_prefix(&twice[start..]).ok()?;
@@ -354,7 +367,8 @@ fn of_status(laser: &LaserStatus) -> LaserCalibration {
     }
 }
 
-/// Computes the CRC-16 of the S3: polynomial 0x8005, not reflected, initial value 0.
+/// Computes the CRC-16 of the S3, which has the polynomial 0x8005, is not reflected and starts at
+/// 0.
 fn crc16<'a>(bytes: impl Iterator<Item = &'a u8>) -> u16 {
     bytes.fold(0, |sum, byte| {
         (0..8).fold(sum ^ (u16::from(*byte) << 8), |sum, _| {
@@ -389,7 +403,7 @@ num_lasers: 2
     }
 
     #[test]
-    fn what_is_no_calibration_is_refused() {
+    fn files_without_a_calibration_are_refused() {
         let bomb = "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><x>&b;</x>";
         for text in ["", "lasers: []", "<DB/>", "laser_id: x", bomb, &"x".repeat(FILE_LIMIT + 1)] {
             assert!(Calibration::parse(text).is_err(), "{}", &text[..text.len().min(20)]);

@@ -1,58 +1,58 @@
-//! The 32 shots of a block at once, in one array per number, so that the compiler can use SIMD
-//! instructions. Section 7 of docs/formats/vel.md.
+//! Computes the positions of the 32 shots of a block at once. Each quantity is in an array of its
+//! own, so that the compiler can use SIMD instructions. Section 7 of docs/formats/vel.md.
 
 use rovelog_core::wire::U32Le;
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::angles;
-use super::calibration::{FAR, LaserCalibration, OffsetModel};
+use super::calibration::{LaserCalibration, MAX_DISTANCE, OffsetModel};
 use super::model::Model;
 use crate::wire::{LaserReturn, VelodyneBlock};
 
-/// Hundredths of a degree in a turn.
+/// Number of hundredths of a degree in a turn.
 pub(super) const TURN: u32 = 36_000;
 
 /// Number of shots in a block.
 pub(super) const LANES: usize = 32;
 
-/// Distance in metres below which the near calibration of an HDL-64E is used.
+/// Distance in meters below which the near calibration of an HDL-64E applies.
 const NEAR: f64 = 25.04;
 
 type Row = [f32; LANES];
 
-/// Constants of the lasers of a block, in the order of its shots.
+/// Constants of the lasers of a bank, in the order of the shots of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Bank {
-    /// Ring and laser.
+    /// Ring and number of each laser.
     pub(super) names: [[u8; 2]; LANES],
-    /// Radians to subtract from the azimuth.
+    /// Angle to subtract from the azimuth, in radians.
     rotation: [f64; LANES],
-    /// Metres per unit.
+    /// Unit of distances in meters.
     unit: f32,
-    /// Distances below this, in metres, are near; 0 without a correction.
+    /// Distances below this, in meters, get the near correction. 0 for lasers without one.
     below: Row,
     sin: Row,
     cos: Row,
-    /// Offset of a far distance.
+    /// Correction that is added to far distances.
     far: Row,
-    /// Offset of a near distance, across and along: a constant, and a factor of the position to the
-    /// side or ahead.
+    /// Corrections that are added to near distances, sideways and straight ahead. Each is a
+    /// constant plus a factor times the position in that direction.
     across: [Row; 2],
     along: [Row; 2],
-    /// Effect of the vertical offset on the distance over ground, and on the height.
+    /// Effect of the vertical offset on the distance over ground (`back`) and on the height (`up`).
     back: Row,
     up: Row,
     aside: Row,
-    /// Intensity: focus, slope, minimum, maximum.
+    /// Constants for the intensity: focus, slope, minimum, maximum.
     intensity: [Row; 4],
 }
 
-/// Rotation from the azimuth of a block to the firing of its shots.
+/// The rotation between the azimuth of a block and the firing of each shot.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
-    /// Hundredths of a degree, within a turn.
+    /// The rotation in hundredths of a degree, 0 to 35 999.
     whole: [u16; LANES],
-    /// Cosine and sine of the step minus the laser's rotation.
+    /// Cosine and sine of the rotation minus the rotation of the laser.
     cos: Row,
     sin: Row,
 }
@@ -62,18 +62,18 @@ pub(super) struct Turn {
 pub(super) struct Shots {
     pub(super) raw: [u16; LANES],
     intensity: Row,
-    /// x, y, z and intensity as in a point: copied with one instruction.
+    /// x, y, z and intensity, in the order of a point so that one instruction can copy them.
     pub(super) at: [[f32; 4]; LANES],
-    /// Azimuth and distance, in the same way.
+    /// Azimuth and distance, in the order of a point for the same reason.
     pub(super) polar: [[u16; 2]; LANES],
 }
 
 impl Shots {
-    /// Adds the distances and intensities of a block.
+    /// Reads the distances and intensities of a block.
     #[inline]
     pub(super) fn take(&mut self, block: &VelodyneBlock) {
-        // A return and the byte before it are read as one 32-bit number: half the time of three
-        // bytes.
+        // Reads a return and the byte before it as one 32-bit number, which takes half the time of
+        // reading three bytes.
         const BEFORE: usize = std::mem::offset_of!(VelodyneBlock, returns) - 1;
         let bytes = block.as_bytes();
         let mut words = [0; LANES];
@@ -95,7 +95,8 @@ fn row(of: impl Fn(usize) -> f64) -> Row {
 }
 
 impl Bank {
-    /// Makes lasers from the manual: x = d cos v cos r, y = -d cos v sin r, z = d sin v - F tan v.
+    /// Creates the banks of a model from its manual: x = d cos v cos r, y = -d cos v sin r, z = d
+    /// sin v - F tan v.
     pub(super) fn manual(model: Model) -> Vec<Self> {
         let vertical = angles::vertical(model);
         let focal = angles::focal_offset(model);
@@ -110,7 +111,7 @@ impl Bank {
         Self::calibrated(&lasers, model.unit(), OffsetModel::Plain)
     }
 
-    /// Makes lasers from a calibration; 16 of them fire twice in a block.
+    /// Creates the banks from calibrated lasers. If there are only 16, each fires twice in a block.
     pub(super) fn calibrated(lasers: &[LaserCalibration], unit: f64, offsets: OffsetModel) -> Vec<Self> {
         let vertical: Vec<f64> = lasers.iter().map(|laser| laser.vertical).collect();
         let rings = angles::rings(&vertical);
@@ -125,7 +126,8 @@ impl Bank {
                     (of(j).vertical_offset * sin(j), of(j).vertical_offset * cos(j))
                 }
             };
-            // k = (side - 2.40) / 22.64 and (ahead - 1.93) / 23.11; near + k (far - near).
+            // The near correction is near + k (far - near), where k = (side - 2.40) / 22.64
+            // sideways and k = (ahead - 1.93) / 23.11 straight ahead.
             let second = |near: fn(&LaserCalibration) -> f64, start: f64, scale: f64| {
                 let span = move |j: usize| of(j).distance - near(of(j));
                 [row(|j| near(of(j)) - span(j) * start / scale), row(|j| span(j) / scale)]
@@ -147,7 +149,7 @@ impl Bank {
                 up: row(|j| perpendicular(j).1),
                 aside: row(|j| of(j).horizontal_offset),
                 intensity: [
-                    row(|j| (1.0 - of(j).focal_distance / FAR).powi(2)),
+                    row(|j| (1.0 - of(j).focal_distance / MAX_DISTANCE).powi(2)),
                     row(|j| 256.0 * of(j).focal_slope),
                     row(|j| of(j).min_intensity.into()),
                     row(|j| of(j).max_intensity.max(of(j).min_intensity).into()),
@@ -162,7 +164,7 @@ impl Bank {
         self.below.iter().any(|below| *below > 0.0)
     }
 
-    /// Returns the rotation during its shots; `steps` are hundredths of a degree.
+    /// Returns the rotation for each shot. `steps` are the rotations in hundredths of a degree.
     pub(super) fn turn(&self, steps: &[f64; LANES], exact: bool) -> Turn {
         let mut turn = Turn { whole: [0; LANES], cos: [0.0; LANES], sin: [0.0; LANES] };
         for (j, step) in steps.iter().enumerate() {
@@ -182,9 +184,11 @@ impl Bank {
         turn
     }
 
-    /// Computes the positions of the shots of a block whose azimuth has this cosine and sine. A =
-    /// (d + dist) cos v - V sin v over ground; x = A cos r + h sin r, y = h cos r - A sin r with r
-    /// = azimuth - rot; `SECOND` for near distances.
+    /// Computes the positions of the shots of a block, whose azimuth has this cosine and sine.
+    ///
+    /// With the distance over ground A = (d + dist) cos v - V sin v and r = azimuth - rot, x is A
+    /// cos r + h sin r and y is h cos r - A sin r. `SECOND` enables the correction of near
+    /// distances.
     #[inline]
     pub(super) fn place<const SECOND: bool>(&self, turn: &Turn, [cos, sin]: [f32; 2], shots: &mut Shots) {
         for j in 0..LANES {
@@ -196,7 +200,7 @@ impl Bank {
                 let ground = (d + self.far[j]) * self.cos[j];
                 let side = self.across[0][j] + (ground * sin_r).abs() * self.across[1][j];
                 let ahead = self.along[0][j] + (ground * cos_r).abs() * self.along[1][j];
-                // No branch: near and far come in any order.
+                // Selects without a branch, because near and far shots alternate unpredictably.
                 let near = 0_u32.wrapping_sub(u32::from(d < self.below[j]));
                 let choose = |a: f32, b: f32| f32::from_bits((a.to_bits() & near) | (b.to_bits() & !near));
                 across = choose(side, across);
@@ -213,7 +217,7 @@ impl Bank {
         }
     }
 
-    /// Corrects the intensities of an HDL-64E by distance.
+    /// Corrects the intensities of an HDL-64E for the distance.
     pub(super) fn correct(&self, shots: &mut Shots) {
         let [focus, slope, min, max] = &self.intensity;
         for j in 0..LANES {
@@ -225,12 +229,12 @@ impl Bank {
 }
 
 impl Turn {
-    /// Computes the azimuths of the shots in a block of this azimuth.
+    /// Computes the azimuths of the shots of a block with this azimuth.
     #[inline]
     pub(super) fn azimuths(&self, azimuth: u16, shots: &mut Shots) {
         const WHOLE: u16 = 36_000;
         for j in 0..LANES {
-            // No sum of the two exceeds 16 bits.
+            // Subtracts first where needed, so that no intermediate result exceeds 16 bits.
             let left = WHOLE - self.whole[j];
             let (behind, ahead) = (azimuth.wrapping_sub(left), azimuth.wrapping_add(self.whole[j]));
             shots.polar[j] = [if azimuth >= left { behind } else { ahead }, shots.raw[j]];

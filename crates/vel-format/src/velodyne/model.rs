@@ -1,10 +1,10 @@
-//! Detection of the Velodyne model from many packets, never from one. Section 7 of
-//! docs/formats/vel.md.
+//! Detection of the Velodyne model. It needs many packets, because one can fit several models.
+//! Section 7 of docs/formats/vel.md.
 
 use crate::wire::VelodynePacket;
 use rovelog_core::text;
 
-/// A family of sensors with the same packet format.
+/// A model of a Velodyne sensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names of the products")]
 pub enum Model {
@@ -33,7 +33,7 @@ impl Model {
         Self::Vls128,
     ];
 
-    /// Returns the product's name.
+    /// Returns the name of the product.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hdl64S1 => "HDL-64E S1",
@@ -48,7 +48,7 @@ impl Model {
         }
     }
 
-    /// Returns the model with this name; case, spaces and dashes are ignored.
+    /// Returns the model with this name. Case, spaces and dashes are ignored.
     pub fn by_name(name: &str) -> Option<Self> {
         let plain = |name: &str| -> String {
             name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
@@ -84,7 +84,7 @@ impl Model {
         }
     }
 
-    /// Returns the metres per unit of distance.
+    /// Returns the unit of distances in meters.
     pub const fn unit(self) -> f64 {
         match self {
             Self::Vlp32A | Self::Vlp32C | Self::Vls128 => 0.004,
@@ -92,8 +92,8 @@ impl Model {
         }
     }
 
-    /// Returns the nominal microseconds from one packet to the next; half of that in dual return
-    /// mode.
+    /// Returns the nominal time between packets in microseconds. In dual return mode, it is half of
+    /// that.
     pub(super) const fn packet_micros(self) -> f64 {
         match self {
             Self::Hdl64S1 => 297.7,
@@ -107,20 +107,20 @@ impl Model {
     }
 }
 
-/// The returns that a sensor sends.
+/// The return mode of a sensor, which determines the returns that it sends for each shot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReturnMode {
-    /// The strongest.
+    /// The strongest return.
     #[default]
     Strongest,
-    /// The last.
+    /// The last return.
     Last,
-    /// Both.
+    /// Both returns.
     Dual,
 }
 
 impl ReturnMode {
-    /// Returns the word used in text and JSON.
+    /// Returns the name used in text output and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strongest => "strongest",
@@ -129,7 +129,7 @@ impl ReturnMode {
         }
     }
 
-    /// Returns the mode of this byte (1204).
+    /// Returns the mode for the return mode byte (byte 1204).
     const fn by_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             0x37 => Self::Strongest,
@@ -140,7 +140,7 @@ impl ReturnMode {
     }
 }
 
-/// A sensor as detected from packets.
+/// A sensor that was detected from packets or selected by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sensor {
@@ -148,38 +148,39 @@ pub struct Sensor {
     pub model: Model,
     /// The return mode.
     pub mode: ReturnMode,
-    /// Evidence for model and mode.
+    /// Evidence for the model and the mode.
     pub evidence: String,
     /// True if there were too few packets to be certain.
     pub assumed: bool,
 }
 
 impl Sensor {
-    /// Makes a sensor that the user named.
+    /// Creates a sensor that the user selected.
     pub fn named(model: Model, mode: ReturnMode) -> Self {
         Self { model, mode, evidence: "named by the user".to_owned(), assumed: false }
     }
 }
 
-/// Number of packets that are examined when a log is opened.
+/// Maximum number of packets that are examined when a log is opened.
 pub(crate) const SAMPLES: usize = 256;
 
-/// Minimum number of packets for certainty.
-const SURE: usize = 16;
+/// Minimum number of packets for a certain result.
+const MIN_CERTAIN_PACKETS: usize = 16;
 
-/// The properties of a packet that tell the model.
+/// The properties of a packet from which the model is inferred.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct PacketTraits {
     timestamp: u32,
     bytes: (u8, u8),
-    /// True if all blocks belong to the lower bank of lasers.
+    /// True if all blocks belong to the first bank of lasers.
     one_bank: bool,
-    /// True if blocks come in pairs of the same azimuth, upper bank first.
+    /// True if blocks come in pairs that have the same azimuth and belong to the first and the
+    /// second bank of lasers.
     pairs: bool,
     dual: bool,
 }
 
-impl Sample {
+impl PacketTraits {
     pub(crate) fn of(packet: &VelodynePacket) -> Self {
         let flags = packet.blocks.each_ref().map(|block| block.flag.get());
         let azimuths = packet.blocks.each_ref().map(|block| block.azimuth.get());
@@ -197,14 +198,14 @@ impl Sample {
 
 /// Detects the sensor from packets in file order; `None` if they fit no model.
 pub fn detect<'a>(packets: impl IntoIterator<Item = &'a VelodynePacket>) -> Option<Sensor> {
-    detect_samples(&packets.into_iter().map(Sample::of).collect::<Vec<_>>())
+    detect_samples(&packets.into_iter().map(PacketTraits::of).collect::<Vec<_>>())
 }
 
-pub(crate) fn detect_samples(samples: &[Sample]) -> Option<Sensor> {
+pub(crate) fn detect_samples(samples: &[PacketTraits]) -> Option<Sensor> {
     let first = samples.first()?;
     let count = samples.len();
     let constant = samples.iter().all(|sample| sample.bytes == first.bytes);
-    let (assumed, packets) = (count < SURE, text::count(count, "packet"));
+    let (assumed, packets) = (count < MIN_CERTAIN_PACKETS, text::count(count, "packet"));
     if constant
         && let (Some(mode), Some(model)) =
             (ReturnMode::by_byte(first.bytes.0), Model::by_product(first.bytes.1))
@@ -213,13 +214,13 @@ pub(crate) fn detect_samples(samples: &[Sample]) -> Option<Sensor> {
         let evidence = format!("{packets} with {a:02x} {b:02x} at the end");
         return Some(Sensor { model, mode, evidence, assumed });
     }
-    let step = step(samples);
+    let step = median_step(samples);
     let clock = step.map_or("timestamps do not change".to_owned(), |step| format!("{step} us a packet"));
     let told = |model, mode, why: &str| {
         Some(Sensor { model, mode, evidence: format!("{packets}: {why}, {clock}"), assumed })
     };
     if first.one_bank && samples.iter().all(|sample| sample.one_bank) {
-        // Firmware before 2016 leaves the last two bytes unset.
+        // Firmware before 2016 does not set the last two bytes.
         return match step {
             Some(500..=600) => told(Model::Hdl32, ReturnMode::Strongest, "one bank of lasers"),
             Some(1250..=1400) => told(Model::Vlp16, ReturnMode::Strongest, "one bank of lasers"),
@@ -242,9 +243,9 @@ pub(crate) fn detect_samples(samples: &[Sample]) -> Option<Sensor> {
     }
 }
 
-/// Returns the median increase of the packet timestamps in microseconds; `None` if they do not
-/// change.
-fn step(samples: &[Sample]) -> Option<u32> {
+/// Returns the median difference between successive packet timestamps in microseconds; `None` if it
+/// is 0.
+fn median_step(samples: &[PacketTraits]) -> Option<u32> {
     let mut steps: Vec<u32> =
         samples.windows(2).map(|pair| pair[1].timestamp.wrapping_sub(pair[0].timestamp)).collect();
     steps.sort_unstable();

@@ -1,6 +1,6 @@
-//! Points from packets by tables: sines and cosines for every hundredth of a degree, constants per
-//! laser, the 32 shots of a block at once, and a buffer of the caller. Section 7 of
-//! docs/formats/vel.md.
+//! Conversion of packets to points. It is fast because it uses tables with the sine and cosine of
+//! every hundredth of a degree and constants for each laser, computes the 32 shots of a block at
+//! once, and writes to a buffer of the caller. Section 7 of docs/formats/vel.md.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -12,20 +12,20 @@ use super::timing::Firing;
 use crate::error::VelError;
 use crate::wire::VelodynePacket;
 
-/// The return that a point comes from.
+/// The return of a shot that a point comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Return {
-    /// The strongest, or the only one.
+    /// The strongest return, or the only one.
     #[default]
     Strongest = 1,
-    /// The last.
+    /// The last return.
     Last = 2,
-    /// The strongest, which is also the last.
+    /// The strongest return, which is also the last one.
     Both = 3,
 }
 
-/// A point in the sensor's frame: x forward, y left, z up.
+/// A point in the coordinates of the sensor: x is forward, y is left, z is up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Point {
@@ -35,50 +35,50 @@ pub struct Point {
     pub y: f32,
     /// Metres.
     pub z: f32,
-    /// 0 to 255.
+    /// Intensity, 0 to 255.
     pub intensity: f32,
-    /// Nanoseconds from the time that the caller gave to the decoder.
+    /// Time of the shot in nanoseconds after the time that the caller passed to the decoder.
     pub nanos: i32,
-    /// Hundredths of a degree, clockwise from above, at the time of the shot.
+    /// Azimuth at the time of the shot, in hundredths of a degree, clockwise as seen from above.
     pub azimuth: u16,
-    /// Distance in units of the model.
+    /// Distance in units of the model, see [`Model::unit`].
     pub distance: u16,
-    /// The laser's rank by its vertical angle, 0 the lowest.
+    /// Rank of the laser by its vertical angle. The lowest laser has rank 0.
     pub ring: u8,
     /// Number of the laser.
     pub laser: u8,
-    /// The return.
+    /// The return that the point comes from.
     pub returned: Return,
 }
 
-/// Options for points.
+/// Options for the conversion to points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PointOptions {
-    /// Meaning of the vertical offsets of an HDL-64E.
+    /// The meaning of the vertical offsets of an HDL-64E.
     pub offsets: OffsetModel,
-    /// True to correct the intensities of an HDL-64E by distance, as in its manual.
+    /// True to correct the intensities of an HDL-64E for the distance, as its manual describes.
     pub correct_intensity: bool,
     /// True to use the exact azimuth of each shot instead of hundredths of a degree.
     pub exact_azimuth: bool,
 }
 
 impl PointOptions {
-    /// Uses vertical offsets straight up.
+    /// Interprets vertical offsets as straight up.
     #[must_use]
     pub fn plain(mut self) -> Self {
         self.offsets = OffsetModel::Plain;
         self
     }
 
-    /// Corrects intensities.
+    /// Corrects the intensities of an HDL-64E for the distance.
     #[must_use]
     pub fn with_corrected_intensity(mut self) -> Self {
         self.correct_intensity = true;
         self
     }
 
-    /// Uses exact azimuths.
+    /// Uses the exact azimuth of each shot.
     #[must_use]
     pub fn with_exact_azimuth(mut self) -> Self {
         self.exact_azimuth = true;
@@ -86,12 +86,12 @@ impl PointOptions {
     }
 }
 
-/// Maximum number of points in a packet.
+/// Maximum number of points of a packet.
 pub(super) const POINTS_OF_PACKET: usize = 12 * LANES;
 
 type Table = Box<[[f32; 2]]>;
 
-/// Cosine and sine of every hundredth of a degree.
+/// The cosine and sine of every hundredth of a degree.
 static TABLE: LazyLock<Arc<Table>> = LazyLock::new(|| {
     #[expect(clippy::cast_possible_truncation, reason = "rounded once")]
     let entry = |i: u32| {
@@ -101,36 +101,38 @@ static TABLE: LazyLock<Arc<Table>> = LazyLock::new(|| {
     Arc::new((0..TURN).map(entry).collect())
 });
 
-/// Number of rotation rates that are cached. A sensor with a steady rate has two or three.
+/// Number of rotation rates whose tables are cached. A sensor with a steady rate needs two or
+/// three.
 const RATES: usize = 8;
 
-/// Rotation during the shots of a packet, by bank of lasers.
+/// The rotation during the shots of a packet, for one rotation rate.
 #[derive(Clone, Debug, Default)]
-struct Turns {
-    /// Hundredths of a degree between the blocks that give the rate; `None` before the first use.
+struct CachedRotation {
+    /// Rotation between the blocks that determine the rate, in hundredths of a degree; `None`
+    /// before the first use.
     turned: Option<u32>,
     banks: Vec<Turn>,
 }
 
-/// Decodes packets of one sensor to points.
+/// Converts the packets of a sensor to points.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     model: Model,
     mode: ReturnMode,
     options: PointOptions,
     banks: Vec<Bank>,
-    /// True if near distances are corrected differently.
+    /// True if a laser corrects near distances differently from far ones.
     near: bool,
     firing: Firing,
     shots: Vec<[i32; LANES]>,
     table: Arc<Table>,
-    turns: Vec<Turns>,
-    /// The azimuth of the previous packet: a VLS-128 needs it for the rate.
+    turns: Vec<CachedRotation>,
+    /// The azimuth of the previous packet, which determines the rotation rate of a VLS-128.
     before: Option<u16>,
 }
 
 impl Decoder {
-    /// Makes a decoder for a sensor; an HDL-64E needs its calibration.
+    /// Creates a decoder for a model. An HDL-64E needs its calibration.
     ///
     /// # Errors
     /// Returns an error if the calibration is missing or does not have 64 lasers.
@@ -151,11 +153,11 @@ impl Decoder {
             Bank::manual(model)
         };
         let near = banks.iter().any(Bank::corrects_near);
-        let (table, turns) = (Arc::clone(&TABLE), vec![Turns::default(); RATES]);
+        let (table, turns) = (Arc::clone(&TABLE), vec![CachedRotation::default(); RATES]);
         Ok(Self { model, mode, options, banks, near, firing, shots, table, turns, before: None })
     }
 
-    /// Makes a decoder for a detected sensor.
+    /// Creates a decoder for a sensor.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -177,14 +179,14 @@ impl Decoder {
         self.mode
     }
 
-    /// Returns the time of the first shot of a block, in nanoseconds from the first shot of its
+    /// Returns the time of the first shot of a block, in nanoseconds after the first shot of its
     /// packet.
     pub(super) fn block_nanos(&self, block: usize) -> i64 {
         self.shots[block][0].into()
     }
 
-    /// Adds the points of a packet to `out`; their times count from `offset` nanoseconds before its
-    /// first shot.
+    /// Appends the points of a packet to `out`. The first shot of the packet gets the time
+    /// `offset`, in nanoseconds.
     pub fn packet(&mut self, packet: &VelodynePacket, offset: i32, out: &mut Vec<Point>) {
         let start = out.len();
         out.resize(start + POINTS_OF_PACKET, Point::default());
@@ -193,8 +195,8 @@ impl Decoder {
         self.end_packet(packet);
     }
 
-    /// Writes the points of some blocks of a packet, in the order of the packet, to the start of
-    /// `out`, which has space for a whole packet; returns their number.
+    /// Writes the points of a range of blocks to the start of `out`, in the order of the packet,
+    /// and returns their number. `out` must have room for the points of a whole packet.
     pub(super) fn blocks(
         &mut self,
         packet: &VelodynePacket,
@@ -203,18 +205,18 @@ impl Decoder {
         out: &mut [Point],
     ) -> usize {
         let turns = self.turns(packet);
-        // Adding the time of a shot cannot overflow.
+        // Leaves room for the time of a shot, so that the addition cannot overflow.
         let offset = offset.clamp(i32::MIN + (1 << 20), i32::MAX - (1 << 20));
         let mut shots = [Shots::default(); 2];
         let mut added = 0;
         let mut block = blocks.start;
         while block < blocks.end {
             if let Some(bank) = self.bank(packet, block) {
-                let here =
-                    Here { packet, bank: &self.banks[bank], turn: &self.turns[turns].banks[bank], offset };
+                let input =
+                    Inputs { packet, bank: &self.banks[bank], turn: &self.turns[turns].banks[bank], offset };
                 added += match self.partner(block) {
-                    Some(pair) => self.dual(&here, pair, &mut shots, &mut out[added..]),
-                    None => self.single(&here, block, &mut shots[0], &mut out[added..]),
+                    Some(pair) => self.dual(&input, pair, &mut shots, &mut out[added..]),
+                    None => self.single(&input, block, &mut shots[0], &mut out[added..]),
                 };
             }
             block = self.next(block);
@@ -222,12 +224,12 @@ impl Decoder {
         added
     }
 
-    /// Must be called after each packet.
+    /// Stores what the next packet needs. Must be called after each packet.
     pub(super) fn end_packet(&mut self, packet: &VelodynePacket) {
         self.before = Some(packet.blocks[0].azimuth.get());
     }
 
-    /// Returns the next block; both blocks of a dual return are done together.
+    /// Returns the block after `block`. Both blocks of a dual return are handled together.
     fn next(&self, block: usize) -> usize {
         match (self.mode, self.model) {
             (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => {
@@ -242,7 +244,8 @@ impl Decoder {
         }
     }
 
-    /// Returns the blocks of the strongest and the last return in dual return mode.
+    /// Returns the blocks with the strongest and the last return in dual return mode; `None` in
+    /// other modes.
     fn partner(&self, block: usize) -> Option<(usize, usize)> {
         match (self.mode, self.model) {
             (ReturnMode::Dual, Model::Hdl64S1 | Model::Hdl64S2 | Model::Hdl64S3) => Some((block, block + 2)),
@@ -251,7 +254,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the bank of lasers of a block; `None` for flags that this model does not have.
+    /// Returns the bank of lasers that a block belongs to; `None` if the model does not have it.
     fn bank(&self, packet: &VelodynePacket, block: usize) -> Option<usize> {
         let bank = match packet.blocks[block].flag.get() {
             0xEEFF => 0,
@@ -263,7 +266,13 @@ impl Decoder {
         (bank < self.banks.len()).then_some(bank)
     }
 
-    /// Returns the index of the cached turns for this packet's rate.
+    // Example: a VLP-16 at 10 turns per second. Blocks 0 and 11 of a packet are 11 * 110.592 us
+    // apart, in which it turns by 4.38 degrees. Shot 16 of a block is 55.296 us after its first
+    // shot, so its azimuth is that of the block plus 438 * 55.296 / 1216.512 = 20 hundredths of a
+    // degree.
+
+    /// Returns the index of the cached rotation for the rate of this packet. Computes the rotation
+    /// if it is not cached.
     fn turns(&mut self, packet: &VelodynePacket) -> usize {
         let between = |from: u16, to: u16| (TURN + u32::from(to) % TURN - u32::from(from) % TURN) % TURN;
         let azimuth = |block: usize| packet.blocks[block].azimuth.get();
@@ -280,7 +289,7 @@ impl Decoder {
                 bank.turn(&steps, self.options.exact_azimuth)
             };
             let banks = self.banks.iter().enumerate().map(turn).collect();
-            self.turns[place] = Turns { turned: Some(turned), banks };
+            self.turns[place] = CachedRotation { turned: Some(turned), banks };
         }
         place
     }
@@ -291,29 +300,29 @@ impl Decoder {
 
     /// Reads the shots of a block and computes their positions.
     #[inline]
-    fn place(&self, here: &Here<'_>, number: usize, azimuth: u16, shots: &mut Shots) {
-        shots.take(&here.packet.blocks[number]);
+    fn place(&self, input: &Inputs<'_>, number: usize, azimuth: u16, shots: &mut Shots) {
+        shots.take(&input.packet.blocks[number]);
         if self.options.correct_intensity {
-            here.bank.correct(shots);
+            input.bank.correct(shots);
         }
         let direction = self.table[usize::from(azimuth)];
         if self.near {
-            here.bank.place::<true>(here.turn, direction, shots);
+            input.bank.place::<true>(input.turn, direction, shots);
         } else {
-            here.bank.place::<false>(here.turn, direction, shots);
+            input.bank.place::<false>(input.turn, direction, shots);
         }
-        here.turn.azimuths(azimuth, shots);
+        input.turn.azimuths(azimuth, shots);
     }
 
-    fn single(&self, here: &Here<'_>, number: usize, shots: &mut Shots, out: &mut [Point]) -> usize {
+    fn single(&self, input: &Inputs<'_>, number: usize, shots: &mut Shots, out: &mut [Point]) -> usize {
         let Some(out) = out.first_chunk_mut::<LANES>() else { return 0 };
-        self.place(here, number, here.azimuth(number), shots);
+        self.place(input, number, input.azimuth(number), shots);
         let returned = if self.mode == ReturnMode::Last { Return::Last } else { Return::Strongest };
         let mut added = 0;
         for (j, time) in self.shots[number].iter().enumerate() {
-            // Always written, but only kept if there was a return: faster than an unpredictable
-            // branch.
-            out[added % LANES] = here.point(shots, j, here.offset + time, returned);
+            // Every point is written, but the index only advances if there was a return. This is
+            // faster than an unpredictable branch.
+            out[added % LANES] = input.point(shots, j, input.offset + time, returned);
             added += usize::from(shots.raw[j] != 0);
         }
         added
@@ -321,26 +330,26 @@ impl Decoder {
 
     fn dual(
         &self,
-        here: &Here<'_>,
+        input: &Inputs<'_>,
         (strongest, last): (usize, usize),
         [near, far]: &mut [Shots; 2],
         out: &mut [Point],
     ) -> usize {
-        // Both belong to the same firing: the azimuth of the strongest is used.
-        let azimuth = here.azimuth(strongest);
-        self.place(here, strongest, azimuth, near);
-        self.place(here, last, azimuth, far);
+        // Both returns belong to the same firing, so both use the azimuth of the strongest.
+        let azimuth = input.azimuth(strongest);
+        self.place(input, strongest, azimuth, near);
+        self.place(input, last, azimuth, far);
         let mut added = 0;
         for (j, time) in self.shots[strongest].iter().enumerate() {
             let same = near.raw[j] == far.raw[j];
-            let time = here.offset + time;
+            let time = input.offset + time;
             if far.raw[j] != 0 {
                 let returned = if same { Return::Both } else { Return::Last };
-                out[added] = here.point(far, j, time, returned);
+                out[added] = input.point(far, j, time, returned);
                 added += 1;
             }
             if !same && near.raw[j] != 0 {
-                out[added] = here.point(near, j, time, Return::Strongest);
+                out[added] = input.point(near, j, time, Return::Strongest);
                 added += 1;
             }
         }
@@ -348,15 +357,15 @@ impl Decoder {
     }
 }
 
-/// Parameters for the blocks of a bank.
-struct Here<'a> {
+/// The inputs for computing the points of a block.
+struct Inputs<'a> {
     packet: &'a VelodynePacket,
     bank: &'a Bank,
     turn: &'a Turn,
     offset: i32,
 }
 
-impl Here<'_> {
+impl Inputs<'_> {
     fn azimuth(&self, block: usize) -> u16 {
         self.packet.blocks[block].azimuth.get() % 36_000
     }

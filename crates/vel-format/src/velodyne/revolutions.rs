@@ -1,4 +1,5 @@
-//! Revolutions: points between two crossings of the zero azimuth, across messages.
+//! Revolutions, which are the points between two passes of the azimuth over the same angle. They
+//! can span several messages.
 
 use super::calibration::Calibration;
 use super::lanes::TURN;
@@ -10,34 +11,34 @@ use crate::message::{Kind, Message, Payload};
 use crate::reader::VelReader;
 use crate::wire::VelodynePacket;
 
-/// A decrease of the azimuth by more than this starts a new revolution.
-const FALL: i32 = 18_000;
+/// A new revolution starts if the azimuth decreases by more than this, in hundredths of a degree.
+const MIN_AZIMUTH_FALL: i32 = 18_000;
 
-/// A pause of this many nanoseconds ends a revolution: the slowest sensors have five revolutions
-/// per second.
-const PAUSE: i64 = 400_000_000;
+/// A revolution ends at a pause longer than this, in nanoseconds. The slowest sensors turn five
+/// times per second.
+const MAX_PAUSE: i64 = 400_000_000;
 
-/// What has not turned after this many nanoseconds, or points, ends too: a sensor that stands still
-/// has no revolutions.
+/// Maximum duration in nanoseconds and maximum number of points of a revolution. A sensor that
+/// stands still never completes one.
 const LONGEST: (i64, usize) = (1_000_000_000, 1 << 21);
 
-/// One revolution of a Velodyne.
+/// A revolution of a Velodyne.
 #[derive(Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Revolution<'a> {
-    /// Number, from 0.
+    /// Number of the revolution, counted from 0.
     pub number: u32,
-    /// Log time of its first shot in nanoseconds.
+    /// Log time of the first shot in nanoseconds.
     pub nanos: i64,
-    /// Offset of the message in which it starts.
+    /// Offset of the message in which the revolution starts.
     pub offset: u64,
-    /// True if it is cut by an end of the log or by a pause.
+    /// True if the revolution is incomplete because of a pause, or the start or end of the log.
     pub partial: bool,
-    /// Points; their times count from `nanos`.
+    /// The points. Their times count from `nanos`.
     pub points: &'a [Point],
 }
 
-/// Iterator over the revolutions of a log, with one buffer.
+/// Iterator over the revolutions of a log, which reuses one buffer.
 pub struct Revolutions<'a> {
     reader: &'a VelReader,
     decoder: Decoder,
@@ -45,25 +46,25 @@ pub struct Revolutions<'a> {
     cut: u16,
     entry: usize,
     packets: &'a [VelodynePacket],
-    /// Time and offset of the message.
+    /// Time and offset of the current message.
     message: (i64, u64),
     packet: usize,
     block: usize,
     last_azimuth: Option<u16>,
     last_time: i64,
-    /// Reused buffer; the first `filled` points belong to the revolution.
+    /// Reused buffer. Its first `filled` points belong to the current revolution.
     points: Vec<Point>,
     filled: usize,
-    handed_out: bool,
+    returned: bool,
     number: u32,
-    /// Time and offset of the current revolution.
+    /// Start time of the current revolution, and offset of the message in which it starts.
     started: Option<(i64, u64)>,
     whole_start: bool,
 }
 
 impl VelReader {
-    /// Returns the calibration of an HDL-64E in the status bytes of its packets; `None` for models
-    /// that need none.
+    /// Returns the calibration that an HDL-64E sends in the status bytes of its packets. `None` for
+    /// other models, or if it is incomplete.
     pub fn velodyne_calibration(&self) -> Option<Calibration> {
         let sensor = self.meaning().velodyne.as_ref()?;
         if !sensor.model.is_hdl64() {
@@ -72,7 +73,7 @@ impl VelReader {
         Calibration::from_status(self.packets().flat_map(|(_, packets)| packets))
     }
 
-    /// Returns the sensor that the user named, with the return mode of the packets.
+    /// Returns a sensor of a model that the user selected, with the return mode of the packets.
     pub fn sensor_named(&self, model: Model) -> Sensor {
         let mode = self.meaning().velodyne.as_ref().map_or(ReturnMode::Strongest, |sensor| sensor.mode);
         Sensor::named(model, mode)
@@ -91,17 +92,17 @@ impl VelReader {
         self.packets().any(|(_, packets)| !packets.is_empty())
     }
 
-    /// Returns the mapping of packets to the log's clock.
+    /// Returns the mapping from packets to times on the clock of the log.
     pub fn packet_clock(&self, sensor: &Sensor) -> PacketClock {
         let messages = self.packets().map(|(message, packets)| (message.nanos, packets));
         PacketClock::infer(sensor.model, sensor.mode, messages)
     }
 
-    /// Returns the points of the log by revolution, separated where the azimuth passes `cut`, in
-    /// hundredths of a degree: 0 is straight ahead.
+    /// Returns the points of the log by revolution. Revolutions are separated where the azimuth
+    /// passes `cut`, in hundredths of a degree. A `cut` of 0 is straight ahead.
     ///
     /// # Errors
-    /// Returns an error if the model is unknown, or is an HDL-64E without a calibration.
+    /// Returns an error if the model is unknown, or if it is an HDL-64E without a calibration.
     pub fn revolutions(
         &self,
         sensor: Option<&Sensor>,
@@ -129,7 +130,7 @@ impl VelReader {
             last_time: i64::MIN,
             points: Vec::new(),
             filled: 0,
-            handed_out: false,
+            returned: false,
             number: 0,
             started: None,
             whole_start: false,
@@ -146,20 +147,20 @@ impl Revolutions<'_> {
     /// Returns the next revolution; `None` at the end. The points are valid until the next call.
     #[expect(clippy::should_implement_trait, reason = "what is handed out borrows from the buffer")]
     pub fn next(&mut self) -> Option<Revolution<'_>> {
-        if self.handed_out {
+        if self.returned {
             self.filled = 0;
-            self.handed_out = false;
+            self.returned = false;
         }
         loop {
             if self.packet >= self.packets.len() {
                 if !self.next_message() {
                     let started = self.started.take()?;
-                    return Some(self.hand_out(started, true));
+                    return Some(self.take_revolution(started, true));
                 }
                 continue;
             }
-            if let Some((started, partial)) = self.take_packet() {
-                return Some(self.hand_out(started, partial));
+            if let Some((started, partial)) = self.add_packet() {
+                return Some(self.take_revolution(started, partial));
             }
         }
     }
@@ -180,19 +181,18 @@ impl Revolutions<'_> {
         false
     }
 
-    /// Adds the rest of a packet, up to the end of the revolution; returns the revolution if it has
-    /// ended.
-    fn take_packet(&mut self) -> Option<((i64, u64), bool)> {
+    /// Adds the rest of a packet, up to the end of the revolution. Returns the start of the
+    /// revolution and whether it is partial, if it has ended.
+    fn add_packet(&mut self) -> Option<((i64, u64), bool)> {
         let packet = &self.packets[self.packet];
         let time = self.clock.at(self.message.0, self.packets, self.packet);
         if self.block == 0 {
-            let paused = self.started.is_some() && time.saturating_sub(self.last_time).abs() > PAUSE;
+            let paused = self.started.is_some() && time.saturating_sub(self.last_time).abs() > MAX_PAUSE;
             let is_long = self.started.is_some_and(|(started, _)| {
                 time.saturating_sub(started) >= LONGEST.0 || self.filled >= LONGEST.1
             });
             if paused || is_long {
-                // The next points do not belong to the previous revolution, and their start is
-                // missing.
+                // The next points start a new revolution, whose start is missing.
                 self.last_azimuth = None;
                 self.last_time = time;
                 self.whole_start = false;
@@ -200,7 +200,7 @@ impl Revolutions<'_> {
             }
             self.last_time = time;
         }
-        let end = self.cut_in(packet);
+        let end = self.find_cut(packet);
         let started = *self.started.get_or_insert((time, self.message.1));
         let offset = i32::try_from(time.saturating_sub(started.0)).unwrap_or(i32::MAX);
         if self.points.len() < self.filled + POINTS_OF_PACKET {
@@ -217,33 +217,33 @@ impl Revolutions<'_> {
             }
             Some(end) => {
                 self.block = end;
-                // The first azimuth of the rest belongs to the next revolution.
+                // The rest of the packet belongs to the next revolution.
                 self.last_azimuth = None;
                 let partial = !std::mem::replace(&mut self.whole_start, true);
                 let start = time.saturating_add(self.decoder.block_nanos(end));
                 let ended = self.started.replace((start, self.message.1));
-                // A log that starts at the cut has no revolution before it.
+                // If the first block of the log is at the cut, there is no revolution before it.
                 if self.filled == 0 { None } else { ended.map(|started| (started, partial)) }
             }
         }
     }
 
-    /// Returns the block at which the revolution ends, if it ends in this packet.
-    fn cut_in(&mut self, packet: &VelodynePacket) -> Option<usize> {
+    /// Returns the block at which the revolution ends; `None` if it does not end in this packet.
+    fn find_cut(&mut self, packet: &VelodynePacket) -> Option<usize> {
         let step = if self.decoder.mode() == ReturnMode::Dual { 2 } else { 1 };
         for block in (self.block..12).step_by(step) {
             let turned = u32::from(packet.blocks[block].azimuth.get()) % TURN + TURN - u32::from(self.cut);
             let azimuth = u16::try_from(turned % TURN).unwrap_or_default();
             let before = self.last_azimuth.replace(azimuth);
-            if before.is_some_and(|before| i32::from(before) - i32::from(azimuth) > FALL) {
+            if before.is_some_and(|before| i32::from(before) - i32::from(azimuth) > MIN_AZIMUTH_FALL) {
                 return Some(block);
             }
         }
         None
     }
 
-    fn hand_out(&mut self, (nanos, offset): (i64, u64), partial: bool) -> Revolution<'_> {
-        self.handed_out = true;
+    fn take_revolution(&mut self, (nanos, offset): (i64, u64), partial: bool) -> Revolution<'_> {
+        self.returned = true;
         let number = self.number;
         self.number += 1;
         Revolution { number, nanos, offset, partial, points: &self.points[..self.filled] }

@@ -1,16 +1,16 @@
-//! Times of the shots of a packet, and of the packets, on the log's clock. Section 7 of
+//! Times of shots within a packet, and times of packets on the clock of the log. Section 7 of
 //! docs/formats/vel.md.
 
 use super::model::{Model, ReturnMode};
 use crate::wire::VelodynePacket;
 
-/// The firing times of a packet, and of its blocks, in microseconds from its first shot.
+/// Times of the shots of a packet in microseconds after its first shot.
 #[derive(Clone, Debug)]
 pub(super) struct Firing {
-    /// By block, then shot.
+    /// The time of each shot of each block.
     pub(super) shots: Vec<[f64; 32]>,
     model: Model,
-    /// The block whose azimuth, with that of block 0, gives the rate, and the time between them.
+    /// Index of the block whose azimuth, together with that of block 0, gives the rotation rate.
     pub(super) rate_block: usize,
     pub(super) rate_micros: f64,
 }
@@ -21,7 +21,7 @@ impl Firing {
         let mut blocks = [0.0; 12];
         let mut shots = vec![[0.0; 32]; 12];
         for (block, time) in blocks.iter_mut().enumerate() {
-            // In dual mode two blocks belong to one firing.
+            // In dual return mode, two blocks belong to one firing.
             let firing = if dual { block / 2 } else { block };
             *time = match model {
                 Model::Hdl64S1 => 24.81 * block as f64,
@@ -33,7 +33,7 @@ impl Firing {
                 Model::Vls128 => 57.8 * (firing / 4) as f64,
             };
             for (j, shot) in shots[block].iter_mut().enumerate() {
-                // The timestamp of a VLS-128 is that of its fourth group, 7 us after the first.
+                // The timestamp of a VLS-128 is the time of its fourth group, 7 us after the first.
                 let early = if model == Model::Vls128 { 7.0 } else { 0.0 };
                 *shot = *time + within(model, firing % 4, j) - early;
             }
@@ -45,14 +45,15 @@ impl Firing {
         Self { shots, model, rate_micros: blocks[rate_block], rate_block }
     }
 
-    /// Returns the times of the shots of a bank, in microseconds from the azimuth of their block.
+    /// Returns the time of each shot of a bank, in microseconds after the azimuth of its block was
+    /// measured.
     pub(super) fn within(&self, bank: usize) -> [f64; 32] {
         std::array::from_fn(|j| within(self.model, bank, j))
     }
 }
 
-/// Returns the time of a shot of a bank, in microseconds from the first group of its firing; only
-/// the banks of a VLS-128 differ.
+/// Returns the time of shot `j` of a bank, in microseconds after the first group of its firing.
+/// Only the banks of a VLS-128 differ.
 fn within(model: Model, bank: usize, j: usize) -> f64 {
     match model {
         Model::Hdl64S1 => 0.0,
@@ -68,21 +69,31 @@ fn within(model: Model, bank: usize, j: usize) -> f64 {
     }
 }
 
-/// An hour in nanoseconds: packet timestamps restart after it.
+/// An hour in nanoseconds, after which packet timestamps restart at 0.
 const HOUR: i64 = 3_600_000_000_000;
 
-/// The mapping of packets to the log's clock.
+// Example: a message at 10 s has a packet stamp of 59 min 59 s (3599 s), and a message at 12 s has
+// a stamp of 1 s, because the hour changed in between.
+//
+//     message time minus stamp    10 - 3599 = -3589 s    12 - 1 = 11 s
+//     minus whole hours           -3589 s                11 - 3600 = -3589 s
+//
+// The offset is the median, -3589 s. The packet with the stamp of 1 s is then at 1 - 3589 = -3588
+// s. This is an hour before its message, so an hour is added, which gives 12 s.
+
+/// A mapping from packets to times on the clock of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketClock {
-    /// By packet timestamps: log time minus timestamp in nanoseconds, the median over the messages.
+    /// By packet timestamps. The value is log time minus timestamp in nanoseconds, as the median
+    /// over the messages.
     Timestamps(i64),
-    /// By message times, if packet timestamps do not change: nanoseconds between packets, which end
-    /// at the time of their message.
+    /// By message times, used if packet timestamps do not change. The last packet has the time of
+    /// its message; the value is the time between packets in nanoseconds.
     Nominal(i64),
 }
 
 impl PacketClock {
-    /// Infers the mapping from the messages: their times and packets.
+    /// Infers the mapping from messages, each with its time and packets.
     pub fn infer<'a>(
         model: Model,
         mode: ReturnMode,
@@ -95,17 +106,17 @@ impl PacketClock {
             return nominal;
         }
         let mut offsets: Vec<i64> = Vec::new();
-        let (mut timestamp, mut moves) = (None, false);
+        let (mut timestamp, mut is_running) = (None, false);
         for (nanos, packets) in messages {
             let Some(last) = packets.last() else { continue };
             let first = packets.first().map(|packet| packet.stamp.get());
-            moves |= first != Some(last.stamp.get()) || timestamp.is_some_and(|s| s != last.stamp.get());
+            is_running |= first != Some(last.stamp.get()) || timestamp.is_some_and(|s| s != last.stamp.get());
             timestamp = Some(last.stamp.get());
             let offset = nanos.saturating_sub(micros(last));
             let base = offsets.first().copied().unwrap_or(offset);
             offsets.push(offset.saturating_sub(nearest_hours(offset.saturating_sub(base))));
         }
-        if !moves {
+        if !is_running {
             return nominal;
         }
         let middle = offsets.len() / 2;
@@ -113,7 +124,7 @@ impl PacketClock {
         offsets.get(middle).map_or(nominal, |offset| Self::Timestamps(*offset))
     }
 
-    /// Returns the log time of the first shot of packet `i` of a message.
+    /// Returns the log time of the first shot of packet `i` in a message at `nanos`.
     pub fn at(&self, nanos: i64, packets: &[VelodynePacket], i: usize) -> i64 {
         match self {
             Self::Timestamps(offset) => {
@@ -132,7 +143,7 @@ fn micros(packet: &VelodynePacket) -> i64 {
     i64::from(packet.stamp.get()) * 1000
 }
 
-/// Returns the whole hours nearest to `nanos`.
+/// Returns `nanos` rounded to whole hours, in nanoseconds.
 fn nearest_hours(nanos: i64) -> i64 {
     nanos.saturating_add(HOUR / 2).div_euclid(HOUR).saturating_mul(HOUR)
 }

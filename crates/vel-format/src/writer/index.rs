@@ -1,24 +1,25 @@
-//! The index of a new log: one entry a second, each the first message at or after it.
+//! The index of a new log. It has one entry per second, with the offset of the first message at or
+//! after that second.
 
 use crate::indexing::IndexOrigin;
 
-/// Maximum number of entries: eleven and a half days.
-const MOST: f64 = 1_000_000.0;
+/// Maximum number of entries, which cover eleven and a half days.
+const MAX_ENTRIES: f64 = 1_000_000.0;
 
-/// Number of entries that need no justification.
-const FREE: f64 = 4096.0;
+/// Number of entries that any log may have.
+const MIN_ALLOWED_ENTRIES: f64 = 4096.0;
 
-/// Further entries per message.
-const PER_MESSAGE: f64 = 64.0;
+/// Number of entries that a log may have per message.
+const ENTRIES_PER_MESSAGE: f64 = 64.0;
 
-/// Returns the entries for messages at these offsets and times, and whether they end before the log
-/// does because a timestamp jumps too far for an index.
+/// Returns the entries for messages at these offsets and times, and whether the entries end early
+/// because a timestamp jumps too far for an index.
 pub(crate) fn entries(places: &[(u64, f64)], origin: IndexOrigin) -> (Vec<u64>, bool) {
     let start = match (origin, places.first()) {
         (IndexOrigin::FirstMessage, Some((_, first))) if first.is_finite() => *first,
         _ => 0.0,
     };
-    let allowed = MOST.min(FREE.max(PER_MESSAGE * places.len() as f64));
+    let allowed = MAX_ENTRIES.min(MIN_ALLOWED_ENTRIES.max(ENTRIES_PER_MESSAGE * places.len() as f64));
     let mut entries = Vec::new();
     for (at, millis) in places {
         if !millis.is_finite() {
@@ -27,8 +28,8 @@ pub(crate) fn entries(places: &[(u64, f64)], origin: IndexOrigin) -> (Vec<u64>, 
         if (millis - start) / 1000.0 >= allowed {
             return (entries, true);
         }
-        // If the start is so large that adding a second does not change it, the number of seconds
-        // must end the loop.
+        // The second condition ends the loop if the start is so large that adding a second does not
+        // change it.
         let seconds = (millis - start) / 1000.0;
         while *millis >= start + 1000.0 * entries.len() as f64 && (entries.len() as f64) < seconds + 1.0 {
             entries.push(*at);
@@ -42,13 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_absurd_jump_ends_the_index() {
+    fn a_jump_that_is_too_large_ends_the_index() {
         let places = [(0, 0.0), (50, 999.0), (100, 2500.0), (150, f64::NAN), (200, 1e15), (250, 3000.0)];
         assert_eq!(entries(&places, IndexOrigin::FirstMessage), (vec![0, 100, 100], true));
         assert_eq!(entries(&places[..4], IndexOrigin::FirstMessage), (vec![0, 100, 100], false));
         assert_eq!(entries(&[(0, 2000.0)], IndexOrigin::ProgramStart), (vec![0, 0, 0], false));
         assert_eq!(entries(&[], IndexOrigin::FirstMessage), (vec![], false));
-        // A second more is the same number.
+        // At this magnitude, adding a second does not change the number.
         assert_eq!(entries(&[(7, 1e300), (9, 1e300)], IndexOrigin::FirstMessage), (vec![7], false));
         assert_eq!(entries(&[(7, -1e300), (9, 1e300)], IndexOrigin::FirstMessage), (vec![7], true));
     }

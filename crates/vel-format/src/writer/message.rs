@@ -1,4 +1,4 @@
-//! Messages to write.
+//! Messages for writing.
 
 use std::borrow::Cow;
 
@@ -13,30 +13,30 @@ use crate::message::{Message, Payload};
 use crate::validate::MAX_DATA;
 use crate::wire::{Counted, ImageData, VelBool};
 
-/// A message to write.
+/// A message for writing.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewMessage<'a> {
-    /// The id of its type.
+    /// Id of the message type.
     pub type_id: u32,
-    /// The version of its type.
+    /// Version of the message type.
     pub version: i32,
     /// Milliseconds since the recording program started.
     pub millis: f64,
-    /// The marker; `None` uses that of the log.
+    /// The marker; `None` uses the one in the options of the writer.
     pub marker: Option<u8>,
-    /// Data.
+    /// The data after the header.
     pub data: Cow<'a, [u8]>,
 }
 
 impl<'a> NewMessage<'a> {
-    /// Makes a message of any type. Its data are not checked: if they are too short for a type of the
+    /// Creates a message of any type. Its data is not checked. If it is too short for a type of the
     /// specification, readers report the message as lost.
     pub fn raw(type_id: u32, version: i32, millis: f64, data: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { type_id, version, millis, marker: None, data: data.into() }
     }
 
-    /// Copies a message of another log, with its own marker.
+    /// Copies a message of another log, with its marker.
     pub fn copy(message: &Message<'a>) -> Self {
         let header = message.header;
         let marker = Some(header.marker);
@@ -45,7 +45,7 @@ impl<'a> NewMessage<'a> {
         Self { marker, ..copy }
     }
 
-    /// Makes a message of a type of the specification.
+    /// Creates a message of a type in the specification.
     ///
     /// # Panics
     /// Panics if a string, an image or an array has more than 4 billion elements.
@@ -55,7 +55,7 @@ impl<'a> NewMessage<'a> {
         Self::raw(content.kind().type_id(), content.kind().version(), millis, data.into_inner())
     }
 
-    /// Makes a JPEG message; its size is taken from the JPEG header.
+    /// Creates an image message from a JPEG. Its size is taken from the JPEG header.
     ///
     /// # Errors
     /// Returns an error if the JPEG has no readable header, or is too long for a message.
@@ -75,7 +75,7 @@ impl<'a> NewMessage<'a> {
         Ok(Self::new(millis, &Payload::Image(image)))
     }
 
-    /// Makes a message of a declared type.
+    /// Creates a message of a declared type.
     ///
     /// # Errors
     /// Returns an error if a value does not fit its field.

@@ -1,5 +1,5 @@
-//! New logs: messages as they come, or all at once with an exact index. Sections 2 and 5 of
-//! docs/formats/vel.md.
+//! Writes new logs, message by message, or all messages at once with an exact index. Sections 2 and
+//! 5 of docs/formats/vel.md.
 
 mod index;
 mod message;
@@ -30,17 +30,17 @@ use crate::wire::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Size convention; by default a size includes everything but itself.
+    /// What the size field of a message includes. The default is everything except the size field.
     pub size_rule: SizeRule,
-    /// Marker of valid messages; 0x49 by default.
+    /// Marker of valid messages. The default is 0x49.
     pub marker: u8,
-    /// Major and minor version of the file; 1, 1 by default.
+    /// Major and minor version of the file. The default is 1.1.
     pub version: (u16, u16),
-    /// Origin of the index; the first message by default.
+    /// Time from which the index counts seconds. The default is the first message.
     pub origin: IndexOrigin,
-    /// True to end the log with an end mark; false by default.
+    /// True to end the log with an end mark. The default is false.
     pub terminator: bool,
-    /// Index entries that a recording reserves; one hour by default.
+    /// Number of index entries that a recording reserves, one for each second. The default is 3600.
     pub reserve: u32,
 }
 
@@ -84,7 +84,7 @@ impl WriteOptions {
         if self.terminator { &const { TERMINATOR.to_le_bytes() } } else { &[] }
     }
 
-    /// Reserves index entries for so many seconds.
+    /// Reserves this number of index entries, one for each second.
     #[must_use]
     pub fn with_reserve(mut self, entries: u32) -> Self {
         self.reserve = entries;
@@ -92,21 +92,21 @@ impl WriteOptions {
     }
 }
 
-/// Counts of a written log.
+/// Number of messages, bytes and index entries that were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
     /// Number of messages.
     pub messages: u64,
-    /// Bytes of the whole log.
+    /// Size of the log in bytes.
     pub bytes: u64,
-    /// Index entries; 0 if the output cannot seek.
+    /// Number of index entries. 0 if the output cannot seek.
     pub index_entries: u64,
-    /// True if the index ends before the log does, because a timestamp jumps too far.
+    /// True if the index ends early because a timestamp jumps too far.
     pub index_cut: bool,
 }
 
-/// Returns the file header of `options`.
+/// Returns the file header for these options.
 pub(crate) fn file_header(options: &WriteOptions) -> FileHeader {
     let (major, minor) = options.version;
     FileHeader { magic: MAGIC, major: U16Le::new(major), minor: U16Le::new(minor) }
@@ -128,12 +128,12 @@ fn message_header(message: &NewMessage<'_>, options: &WriteOptions) -> Result<Me
     })
 }
 
-/// Returns whether the index can name a message: not if it is marked as invalid.
+/// Returns whether an index entry may refer to a message. It must not be marked as invalid.
 fn is_indexed(message: &NewMessage<'_>, options: &WriteOptions) -> bool {
     message.marker.unwrap_or(options.marker) != MARKER_INVALID
 }
 
-/// Returns header and index as bytes.
+/// Returns the bytes of the file header and the index.
 pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelError> {
     let positions: Vec<_> =
         entries.iter().map(|at| I64Le::new(i64::try_from(*at).unwrap_or(i64::MAX))).collect();
@@ -144,7 +144,7 @@ pub(crate) fn head(header: FileHeader, entries: &[u64]) -> Result<Vec<u8>, VelEr
     Ok(out.into_inner())
 }
 
-/// Writes a log of known messages in one pass: header, an exact index, messages.
+/// Writes a log of known messages in one pass, with an exact index.
 ///
 /// # Errors
 /// Returns an error if writing fails or a message is longer than readers accept.
@@ -156,8 +156,8 @@ pub fn write_log(
     write_all(messages.iter(), options, options.end(), out)
 }
 
-/// Writes messages of other logs, and then `end`. If a reader would infer another size rule than
-/// that of `options`, a rule that is inferred correctly is used: section 3 of docs/formats/vel.md.
+/// Writes messages of other logs, followed by `end`. If a reader would not infer the size rule of
+/// `options`, another rule that is inferred correctly is used (section 3 of docs/formats/vel.md).
 pub(crate) fn write_copies<'a>(
     messages: impl ExactSizeIterator<Item = NewMessage<'a>> + Clone,
     options: &WriteOptions,
@@ -165,19 +165,21 @@ pub(crate) fn write_copies<'a>(
     types: &Types,
     out: impl Write,
 ) -> Result<Written, VelError> {
-    let size_rule = rule_that_is_read(&messages, end, options, types)?;
+    let size_rule = readable_size_rule(&messages, end, options, types)?;
     write_all(messages, &WriteOptions { size_rule, ..options.clone() }, end, out)
 }
 
-/// Number of messages from which a reader infers the size rule, and one more.
+/// Number of messages that are encoded to find out which size rule a reader would infer. It is one
+/// more than a reader uses.
 const RULE_MESSAGES: usize = CHAIN as usize + 1;
 
-/// Bytes of messages that are encoded to find out which size rule a reader would infer.
+/// Maximum number of bytes that are encoded to find out which size rule a reader would infer.
 const RULE_BYTES: u64 = 32 << 20;
 
-/// Returns the size rule of `options` if a reader infers it for these messages followed by `tail`,
-/// else the first rule that is inferred correctly.
-fn rule_that_is_read<'a>(
+/// Returns the size rule to write these messages with. It is the one of `options`, if a reader
+/// infers it from the messages and `tail`. Otherwise, it is the first one that is inferred
+/// correctly.
+fn readable_size_rule<'a>(
     messages: &(impl ExactSizeIterator<Item = NewMessage<'a>> + Clone),
     tail: &[u8],
     options: &WriteOptions,
@@ -186,38 +188,39 @@ fn rule_that_is_read<'a>(
     let (wanted, count) = (options.size_rule, messages.len());
     for rule in std::iter::once(wanted).chain(SizeRule::ALL.into_iter().filter(|rule| *rule != wanted)) {
         let options = WriteOptions { size_rule: rule, ..options.clone() };
-        if is_read(messages.clone(), tail, &options, types)? {
+        if is_inferred(messages.clone(), tail, &options, types)? {
             return Ok(rule);
         }
     }
     Err(VelError::SizesAmbiguous { messages: count })
 }
 
-/// Returns whether a reader infers the size rule of `options` for these messages followed by `tail`.
-pub(crate) fn is_read<'a>(
+/// Returns whether a reader infers the size rule of `options` for these messages followed by
+/// `tail`.
+pub(crate) fn is_inferred<'a>(
     messages: impl ExactSizeIterator<Item = NewMessage<'a>>,
     tail: &[u8],
     options: &WriteOptions,
     types: &Types,
 ) -> Result<bool, VelError> {
-    let (mut laid, mut first) = (Vec::new(), 0);
+    let (mut encoded, mut first) = (Vec::new(), 0);
     let count = messages.len();
     for message in messages.take(RULE_MESSAGES) {
-        if laid.len() as u64 >= RULE_BYTES {
+        if encoded.len() as u64 >= RULE_BYTES {
             break;
         }
-        laid.extend_from_slice(message_header(&message, options)?.as_bytes());
-        laid.extend_from_slice(&message.data);
+        encoded.extend_from_slice(message_header(&message, options)?.as_bytes());
+        encoded.extend_from_slice(&message.data);
         first += 1;
     }
     if first == count {
-        laid.extend_from_slice(tail);
+        encoded.extend_from_slice(tail);
     }
-    let read = size_rule(Window::whole(&laid), 0, types, &Seen::new()).expect("all bytes are there");
+    let read = size_rule(Window::whole(&encoded), 0, types, &Seen::new()).expect("all bytes are there");
     Ok(count == 0 || read.rule == options.size_rule)
 }
 
-/// Writes header, index and messages, and then `end`.
+/// Writes the header, the index, the messages and `end`.
 fn write_all<'a, M: Borrow<NewMessage<'a>>>(
     messages: impl ExactSizeIterator<Item = M> + Clone,
     options: &WriteOptions,
@@ -271,14 +274,14 @@ pub struct VelWriter<W> {
     out: FailFast<W>,
     options: WriteOptions,
     messages: u64,
-    /// Offset and milliseconds of each message that the index can name.
+    /// Offset and time in milliseconds of each message that index entries may refer to.
     places: Vec<(u64, f64)>,
     at: u64,
 }
 
 impl<W: Write> VelWriter<W> {
-    /// Starts a log with space for an index, which [`finish`](Self::finish) fills in: `out` must be
-    /// at its start.
+    /// Starts a log and reserves space for an index, which [`finish`](Self::finish) fills in. `out`
+    /// must be empty.
     ///
     /// # Errors
     /// Returns an error if writing fails.
@@ -291,7 +294,7 @@ impl<W: Write> VelWriter<W> {
         Ok(writer)
     }
 
-    /// Starts a log on an output that cannot seek: its index stays empty.
+    /// Starts a log on an output that cannot seek. The index stays empty.
     ///
     /// # Errors
     /// Returns an error if writing fails.
@@ -331,7 +334,7 @@ impl<W: Write> VelWriter<W> {
     }
 
     fn end(&mut self) -> Result<(), VelError> {
-        // Writing nothing still reports whether an earlier write failed.
+        // Writing zero bytes reports an earlier write error.
         self.put(self.options.end())?;
         self.out.flush()?;
         Ok(())
@@ -343,12 +346,12 @@ impl<W: Write> VelWriter<W> {
     }
 }
 
-/// Number of bytes moved at once.
-const MOVED: u64 = 1 << 20;
+/// Number of bytes that are moved at a time.
+const MOVE_BYTES: u64 = 1 << 20;
 
 impl<W: Read + Write + Seek> VelWriter<W> {
-    /// Finishes the log and fills in its index. Surplus entries name the end of the messages; if
-    /// there are too few, the messages are moved once.
+    /// Finishes the log and fills in its index. Reserved entries that are not needed get the offset
+    /// of the end of the messages. If too few entries were reserved, all messages are moved once.
     ///
     /// # Errors
     /// Returns an error if writing fails.
@@ -373,13 +376,14 @@ impl<W: Read + Write + Seek> VelWriter<W> {
         Ok((self.out.into_inner()?, written))
     }
 
-    /// Moves everything after the index by `by` bytes, from the end backwards.
+    /// Moves everything after the index by `by` bytes. It starts at the end, so that nothing is
+    /// overwritten before it is moved.
     fn grow_index(&mut self, by: u64) -> Result<(), VelError> {
         let from = INDEX_AT + entries_len(self.options.reserve.into());
         let mut end = self.out.seek(SeekFrom::End(0))?;
         let mut buffer = Vec::new();
         while end > from {
-            let start = end.saturating_sub(MOVED).max(from);
+            let start = end.saturating_sub(MOVE_BYTES).max(from);
             buffer.resize(usize::try_from(end - start).expect("a mebibyte"), 0);
             self.out.seek(SeekFrom::Start(start))?;
             self.out.read_exact(&mut buffer)?;

@@ -1,17 +1,19 @@
-//! The damage campaign over folders of logs, as tables: `campaign SEEDS [--keep FOLDER] FOLDER...`.
-//! With `--keep`, recovered logs are written for other readers. `campaign --pages SEEDS [--keep FOLDER]
-//! FOLDER...` counts the records that survive damage of pages, sectors and single bytes; it keeps the
-//! damaged logs.
+//! The damage campaign over folders of logs. Prints Markdown tables.
+//!
+//! - `campaign SEEDS [--keep FOLDER] FOLDER...` applies all kinds of damage. `--keep` writes the recovered
+//!   logs for other readers.
+//! - `campaign --pages SEEDS [--keep FOLDER] FOLDER...` counts the records that survive damage to pages,
+//!   sectors and single bytes. `--keep` writes the damaged logs.
 
 #![forbid(unsafe_code)]
-// This is a terminal tool: printing is its job.
+// The program prints to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fuzz_bodies::campaign::{self, Meter, Operator, Subject};
+use fuzz_bodies::campaign::{self, Meter, Operator, Subject, Worst};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -61,44 +63,45 @@ fn main() -> ExitCode {
     if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Bytes of a log with several pages.
+/// Minimum size in bytes of a log for damage to pages.
 const SEVERAL_PAGES: usize = 16 << 10;
 
-/// Prints how many records survive damage of pages.
+/// Prints how many records survive damage to pages.
 fn survival(subjects: &[Subject], seeds: u64, keep: Option<&Path>) {
     for (format, rows) in campaign::survival(subjects, seeds, SEVERAL_PAGES, keep) {
         println!("**{format}**:\n");
         println!("| damage | files | untouched records | found, % | worst file, % | false | copies |");
         println!("|---|---|---|---|---|---|---|");
         for (operator, row) in Operator::PAGES.into_iter().zip(rows) {
-            let (found, must, name) = row.worst.unwrap_or((0, 0, String::new()));
+            let no_log = Worst { found: 0, untouched: 0, name: String::new() };
+            let Worst { found, untouched, name } = row.worst.unwrap_or(no_log);
             println!(
                 "| {} | {} | {} | {} | {} | {} | {} |",
                 operator.name(),
                 row.files,
                 row.untouched,
                 share(row.found, row.untouched),
-                share(found, must),
+                share(found, untouched),
                 row.false_records,
                 row.copies
             );
-            if found < must {
-                eprintln!("{format}, {}: {found} of {must} in {name}", operator.name());
+            if found < untouched {
+                eprintln!("{format}, {}: {found} of {untouched} in {name}", operator.name());
             }
         }
         println!();
     }
 }
 
-/// Returns a share in percent, never rounded up to 100; `-` of nothing.
-fn share(found: u64, must: u64) -> String {
-    if must == 0 {
+/// Returns a share in percent, never rounded up to 100, or `-` if `all` is 0.
+fn share(found: u64, all: u64) -> String {
+    if all == 0 {
         return "-".to_owned();
     }
-    if found == must {
+    if found == all {
         return "100".to_owned();
     }
     // Ten thousandths of a percent.
-    let share = u128::from(found) * 1_000_000 / u128::from(must);
+    let share = u128::from(found) * 1_000_000 / u128::from(all);
     format!("{}.{:04}", share / 10_000, share % 10_000)
 }

@@ -1,11 +1,11 @@
-//! The damage campaign: every kind of damage to every log, and the properties that must hold.
+//! The damage campaign: applies every kind of damage to every log, and checks properties of the result.
 
 mod operators;
 mod pages;
 mod survival;
 
 pub use operators::Operator;
-pub use survival::{Survival, survival};
+pub use survival::{Survival, Worst, survival};
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,29 +19,30 @@ use rovelog::{AnyLog, Bytes, LogReader, ReadOptions, RecoverOptions, Recovery, S
 
 use operators::{Random, damaged, length_fields};
 
-/// Memory allowed for any log, in addition to a multiple of its bytes.
+/// Memory in bytes that any log may use, in addition to a multiple of its size.
 pub const BASE_MEMORY: usize = 8 << 20;
 
-/// In addition for bags, whose chunks may be bz2: two decoders of 4 MB, an encoder of 8 MB.
+/// Memory in bytes that bags may use in addition, because their chunks may be bz2: two decoders of 4 MB and
+/// an encoder of 8 MB.
 pub const CODEC_MEMORY: usize = 16 << 20;
 
-/// Peak memory is at most [`BASE_MEMORY`] plus this many times the bytes of the log.
-pub const MEMORY_TIMES: usize = 16;
+/// A log may use this many times its size, in addition to [`BASE_MEMORY`].
+pub const MEMORY_FACTOR: usize = 16;
 
-/// In addition, this many times the bytes by which its payloads are larger, because they are
-/// compressed: an element of an array of bytes has 32 as a value.
-pub const CONTENT_TIMES: usize = 40;
+/// A compressed log may use this many times the bytes that decompression adds: one byte of an array takes
+/// 32 bytes as a value.
+pub const UNPACKED_FACTOR: usize = 40;
 
-/// Reading a damaged log takes at most this many times the time of the intact one, plus
+/// Reading a damaged log may take this many times as long as reading the undamaged log, plus
 /// [`Meter::slack`].
-pub const TIME_TIMES: u32 = 20;
+pub const TIME_FACTOR: u32 = 20;
 
-/// Maximum number of intact records before the damage that may be lost with it.
-const EDGE: u64 = 2;
+/// Maximum number of intact records right before the damage that may be lost with it.
+const MAX_EDGE: u64 = 2;
 
 /// A log to damage.
 pub struct Subject {
-    /// The id of its format.
+    /// Id of the format.
     pub format: &'static str,
     /// File name.
     pub name: String,
@@ -51,34 +52,35 @@ pub struct Subject {
 /// Results of one operator on the logs of one format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Damaged logs.
+    /// Number of damaged logs.
     pub cases: u64,
-    /// Number of those that no longer open; each gives an error with an offset.
+    /// Number of damaged logs that are refused.
     pub refused: u64,
-    /// Records that end before the damage.
+    /// Number of records that end before the damage.
     pub before: u64,
-    /// Number of those that were lost: at most two right before the damage.
+    /// Number of records before the damage that were lost, at most two per log.
     pub edge: u64,
-    /// Number of logs that recovery made valid, with records in them.
+    /// Number of recovered logs that are valid and have records.
     pub recovered: u64,
-    /// Violated properties: the case and the property.
+    /// Descriptions of violated properties.
     pub broken: Vec<String>,
 }
 
-/// What is measured, and the tolerance for the machine.
+/// Measures memory and time.
 pub struct Meter {
-    /// The memory of the whole process.
+    /// Counts the memory of the whole process.
     pub memory: &'static PeakAlloc,
-    /// Time that other work on the machine may take: much in a test, little where time is measured.
+    /// Additional time for other work on the machine.
     pub slack: Duration,
 }
 
-/// Maximum size of recovered logs that are written for other readers.
-const KEPT_BYTES: usize = 1 << 20;
+/// Maximum size in bytes of a recovered log that is written for other readers.
+const MAX_KEPT_BYTES: usize = 1 << 20;
 
-/// Returns the logs in a folder that open, by name. Logs that are refused undamaged are left out,
-/// and so are compressed logs, because the position of damage in them is unknown, and bags with a
-/// chunk that is larger than is allowed, because their memory is not proportional to the file.
+/// Returns the logs of a folder, sorted by name.
+///
+/// Leaves out logs that are refused undamaged, compressed logs, because the position of damage in them is
+/// unknown, and bags with a chunk above the size limit, because their memory is not proportional to the file.
 ///
 /// # Errors
 /// Returns an error if the folder or a file in it cannot be read.
@@ -92,7 +94,7 @@ pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
         let bytes = std::fs::read(&path)?;
         if let Ok(log) = open(&bytes)
             && log.info().size == bytes.len() as u64
-            && log.diagnostics().list().iter().all(|noticed| noticed.rule.name != "chunk_too_large")
+            && log.diagnostics().list().iter().all(|diagnostic| diagnostic.rule.name != "chunk_too_large")
         {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             subjects.push(Subject { format: log.format().id, name, bytes });
@@ -101,8 +103,8 @@ pub fn subjects(folder: &Path) -> io::Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Damages every subject in every way with seeds from 0 to `seeds`. For the first damage of each
-/// kind, the recovered log is written to `keep`, in a folder for each format, for other readers.
+/// Damages every subject in every way with seeds from 0 to `seeds`. Recovered logs of the first seed are
+/// written to `keep`, in a folder per format.
 ///
 /// # Panics
 /// Panics if `keep` cannot be written.
@@ -122,7 +124,7 @@ pub fn run(
             for seed in 0..seeds {
                 let recovered = one(subject, operator, seed, &other.bytes, meter, tally);
                 if let (Some(folder), 0, Some(recovered)) = (keep, seed, recovered)
-                    && recovered.len() <= KEPT_BYTES
+                    && recovered.len() <= MAX_KEPT_BYTES
                 {
                     let folder = folder.join(subject.format);
                     std::fs::create_dir_all(&folder).expect("the folder for recovered logs");
@@ -140,38 +142,39 @@ fn open(bytes: &[u8]) -> rovelog::Result<AnyLog> {
     rovelog::from_bytes(Bytes::copy_from_slice(bytes), &ReadOptions::default())
 }
 
-/// Offsets of records and their bytes. Messages of a compressed chunk have one offset.
-type Places = BTreeMap<u64, Vec<Vec<u8>>>;
+/// Payloads by the offset of their record. Messages of a compressed chunk have one offset.
+type Payloads = BTreeMap<u64, Vec<Vec<u8>>>;
 
-/// A log that was read: its records, and the bytes of all their payloads.
-struct Read {
+/// A log whose records have been read.
+struct ReadLog {
     log: AnyLog,
-    places: Places,
-    content: usize,
+    payloads: Payloads,
+    /// Size in bytes of all payloads.
+    payload_bytes: usize,
 }
 
-/// Reads the whole log.
-fn read(bytes: Bytes) -> rovelog::Result<Read> {
+/// Reads records, values, columns and the stream of a log to their end.
+fn read(bytes: Bytes) -> rovelog::Result<ReadLog> {
     let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default())?;
-    let (mut places, mut content) = (Places::new(), 0);
+    let (mut payloads, mut payload_bytes) = (Payloads::new(), 0);
     for record in log.records(&Select::all()) {
-        let record = record.expect("what the reader lists it can read");
-        // A record that cannot be decoded gives an error; the call must only return.
+        let record = record.expect("a listed record can be read");
+        // Decoding may fail, but must return.
         drop(record.value());
-        content += record.payload.len();
-        places.entry(record.offset).or_default().push(record.payload.to_vec());
+        payload_bytes += record.payload.len();
+        payloads.entry(record.offset).or_default().push(record.payload.to_vec());
     }
     for batch in log.batches(&Select::all()) {
         drop(batch);
     }
     let input = Box::new(io::Cursor::new(bytes));
     let stream = rovelog::open_stream(input, &ReadOptions::default());
-    let mut stream = stream.expect("what opens as a file opens as a stream");
-    while stream.next_record().expect("a stream in memory is read to its end").is_some() {}
-    Ok(Read { log, places, content })
+    let mut stream = stream.expect("a log that opens as a file opens as a stream");
+    while stream.next_record().expect("a stream in memory can be read to its end").is_some() {}
+    Ok(ReadLog { log, payloads, payload_bytes })
 }
 
-/// Returns the log damaged in one way, and the offset where the damage starts.
+/// Returns a damaged log, and the offset of the damage.
 fn damaged_log(
     (format, log): (&str, &dyn LogReader),
     clean: &[u8],
@@ -185,7 +188,7 @@ fn damaged_log(
     }
 }
 
-/// Returns a log that opens damaged in the way that these numbers select; any other bytes as they are.
+/// Returns a damaged log. Both numbers select the damage. Bytes that are no log stay as they are.
 pub(crate) fn damage_one(clean: &[u8], operator: u8, seed: u8) -> Vec<u8> {
     let Ok(log) = open(clean) else { return clean.to_vec() };
     let operator = Operator::ALL[usize::from(operator) % Operator::ALL.len()];
@@ -193,17 +196,32 @@ pub(crate) fn damage_one(clean: &[u8], operator: u8, seed: u8) -> Vec<u8> {
     damaged_log((log.format().id, &*log), clean, operator, &mut random, clean).0
 }
 
-/// Returns where the records end that must survive a damage at `first`. A block of an RLD is left out
-/// as a whole, because where in it bytes are missing is unknown; if they are missing in the times of a
-/// block, they may as well be missing at the end of the one before.
-fn before_damage(log: &AnyLog, first: u64) -> u64 {
+/// Returns the end of the records that must survive damage at offset `first`.
+///
+/// A damaged block of an RLD is lost as a whole, because the position of missing bytes in it is unknown. If
+/// its times are damaged, the missing bytes may belong to the end of the block before.
+fn intact_end(log: &AnyLog, first: u64) -> u64 {
     let AnyLog::Rld(log) = log else { return first };
     let Ok(layout) = log.layout() else { return first };
     let within = first.saturating_sub(layout.header + BLOCK_TIMES_LEN);
     within.checked_div(layout.block).map_or(first, |block| first.min(layout.block_at(block)))
 }
 
-/// Damages one log and recovers it.
+/// A damaged log.
+struct Case<'a> {
+    subject: &'a Subject,
+    bytes: Bytes,
+    /// Offset of the damage.
+    first: usize,
+    /// The log of which the damage mixed in a part.
+    other: Option<&'a [u8]>,
+    /// Payloads of the undamaged log.
+    payloads: Payloads,
+    /// End of the records that must survive.
+    intact_end: u64,
+}
+
+/// Damages one log and checks it. Returns the recovered log if it has records.
 fn one(
     subject: &Subject,
     operator: Operator,
@@ -212,112 +230,96 @@ fn one(
     meter: &Meter,
     tally: &mut Tally,
 ) -> Option<Vec<u8>> {
-    let Read { log, places: want, .. } =
+    let ReadLog { log, payloads, .. } =
         read(Bytes::copy_from_slice(&subject.bytes)).expect("a subject opens");
     let mut random = Random::of(&subject.name, operator, seed);
     let (bytes, first) = damaged_log((subject.format, &*log), &subject.bytes, operator, &mut random, other);
-    let faults = log.diagnostics().list().iter().filter(|noticed| noticed.rule.severity != Severity::Note);
+    // In a log that was damaged before, the part between two damages may be too short to be distinguished
+    // from noise. Bytes that identify a mistake of the writer may also be after the damage.
+    let faults = log.diagnostics().list().iter();
+    let faults = faults.filter(|diagnostic| diagnostic.rule.severity != Severity::Note);
     let first_fault = faults.map(|fault| fault.range.start).chain([first as u64]).min().unwrap_or(0);
-    let intact = before_damage(&log, first_fault);
+    let intact_end = intact_end(&log, first_fault).min(first as u64);
     drop(log);
-    let case = || format!("{} {} seed {seed} at {first}", subject.name, operator.name());
+    let is_mixed = matches!(operator, Operator::Splice | Operator::Interleave);
+    let other = is_mixed.then_some(other);
+    let case = Case { subject, bytes: bytes.into(), first, other, payloads, intact_end };
     tally.cases += 1;
     let mut checked = tally.clone();
-    let held = catch_unwind(AssertUnwindSafe(|| {
-        let spliced = matches!(operator, Operator::Splice | Operator::Interleave);
-        check(
-            subject,
-            spliced.then_some(other),
-            &Bytes::from(bytes),
-            first,
-            &want,
-            intact,
-            meter,
-            &mut checked,
-        )
-    }));
+    let result = catch_unwind(AssertUnwindSafe(|| check(&case, meter, &mut checked)));
     *tally = checked;
-    match held {
+    let violation = match result {
         Ok(Ok(recovered)) => return recovered,
-        Ok(Err(why)) => tally.broken.push(format!("{}: {why}", case())),
-        Err(_) => tally.broken.push(format!("{}: a panic", case())),
-    }
+        Ok(Err(violation)) => violation,
+        Err(_) => "a panic".to_owned(),
+    };
+    tally.broken.push(format!("{} {} seed {seed} at {first}: {violation}", subject.name, operator.name()));
     None
 }
 
-/// Checks every property of a damaged log, of which `other` may be a part. Returns the recovered log
-/// if it holds records.
-#[expect(clippy::too_many_arguments, reason = "one caller, which has them all")]
-fn check(
-    subject: &Subject,
-    other: Option<&[u8]>,
-    bytes: &Bytes,
-    first: usize,
-    want: &Places,
-    intact: u64,
-    meter: &Meter,
-    tally: &mut Tally,
-) -> Result<Option<Vec<u8>>, String> {
+/// Checks every property of a damaged log. Returns the recovered log if it has records, or the violated
+/// property.
+fn check(case: &Case<'_>, meter: &Meter, tally: &mut Tally) -> Result<Option<Vec<u8>>, String> {
+    let Case { subject, bytes, .. } = case;
     let start = Instant::now();
     meter.memory.reset_peak_usage();
     let before = meter.memory.current_usage();
     let opened = read(bytes.clone());
-    let recovery = opened.as_ref().ok().map(|it| it.log.recover(&mut io::sink(), &RecoverOptions::default()));
-    let (peak, took) = (meter.memory.peak_usage().saturating_sub(before), start.elapsed());
+    let recovery =
+        opened.as_ref().ok().map(|read| read.log.recover(&mut io::sink(), &RecoverOptions::default()));
+    let (peak, duration) = (meter.memory.peak_usage().saturating_sub(before), start.elapsed());
     let codec = if subject.format == "rosbag" { CODEC_MEMORY } else { 0 };
-    let unpacked = opened.as_ref().map_or(0, |it| it.content.saturating_sub(bytes.len()));
-    let allowed = BASE_MEMORY + codec + MEMORY_TIMES * bytes.len() + CONTENT_TIMES * unpacked;
+    let unpacked = opened.as_ref().map_or(0, |read| read.payload_bytes.saturating_sub(bytes.len()));
+    let allowed = BASE_MEMORY + codec + MEMORY_FACTOR * bytes.len() + UNPACKED_FACTOR * unpacked;
     if peak > allowed {
         return Err(format!("{peak} bytes of memory, {allowed} are allowed"));
     }
     let start = Instant::now();
     drop(read(Bytes::copy_from_slice(&subject.bytes)));
-    drop(other.map(|other| read(Bytes::copy_from_slice(other))));
-    let allowed = start.elapsed() * TIME_TIMES + meter.slack;
-    if took > allowed {
-        return Err(format!("{took:?}, {allowed:?} are allowed"));
+    drop(case.other.map(|other| read(Bytes::copy_from_slice(other))));
+    let allowed = start.elapsed() * TIME_FACTOR + meter.slack;
+    if duration > allowed {
+        return Err(format!("{duration:?}, {allowed:?} are allowed"));
     }
-    let (Read { log, places, .. }, recovery) = match (opened, recovery) {
-        (Ok(opened), Some(recovery)) => (opened, recovery),
+    match (opened, recovery) {
+        (Ok(ReadLog { log, payloads, .. }), Some(recovery)) => {
+            check_before(&case.payloads, &payloads, case.intact_end, tally)?;
+            check_recovered(subject.format, &*log, recovery, tally)
+        }
         (opened, _) => {
             tally.refused += 1;
-            let lost = want.keys().nth(1).is_some_and(|second| *second <= first as u64);
-            return match opened {
-                Err(error) if lost => Err(format!("records before the damage are refused: {error}")),
+            let has_records = case.payloads.keys().nth(1).is_some_and(|second| *second <= case.first as u64);
+            match opened {
+                Err(error) if has_records => Err(format!("records before the damage are refused: {error}")),
                 _ => Ok(None),
-            };
+            }
         }
-    };
-
-    // If the log was damaged before, the part between two damages may be too short to be
-    // distinguished from noise. Bytes that identify a fault of the writer may also be after the
-    // damage.
-    check_before(want, &places, intact.min(first as u64), tally)?;
-    check_recovered(subject.format, &*log, recovery, tally)
+    }
 }
 
-/// Checks that the records that end at `first` or before are there, but for the last ones.
-fn check_before(want: &Places, found: &Places, first: u64, tally: &mut Tally) -> Result<(), String> {
+/// Checks that the records that end at `end` or before are found, except the last ones.
+fn check_before(want: &Payloads, found: &Payloads, end: u64, tally: &mut Tally) -> Result<(), String> {
+    // A record ends where the next one starts.
     let ends = want.keys().skip(1);
-    // Records that no intact record follows may be noise: ULog needs a chain of three messages, VEL
-    // a header.
+    // A record without an intact record after it may be noise: ULog needs a chain of three messages, VEL a
+    // header.
     let mut edge = 0;
-    for ((at, payloads), _) in want.iter().zip(ends).take_while(|(_, end)| **end <= first) {
+    for ((at, payloads), _) in want.iter().zip(ends).take_while(|(_, record_end)| **record_end <= end) {
         tally.before += payloads.len() as u64;
         if found.get(at) != Some(payloads) {
             edge += payloads.len() as u64;
         } else if edge > 0 {
-            return Err(format!("a record before the one at {at}, which is intact, is lost"));
+            return Err(format!("a record before the intact record at {at} is lost"));
         }
     }
-    if edge > EDGE {
+    if edge > MAX_EDGE {
         return Err(format!("{edge} records right before the damage are lost"));
     }
     tally.edge += edge;
     Ok(())
 }
 
-/// Checks what recovery says of a damaged log, and the recovered log. Returns it if it holds records.
+/// Checks the report of a recovery, and the recovered log. Returns the recovered log if it has records.
 fn check_recovered(
     format: &str,
     log: &dyn LogReader,
@@ -329,16 +331,16 @@ fn check_recovered(
     if accounted != log.info().size {
         return Err(format!("{accounted} of {} bytes are accounted for", log.info().size));
     }
-    // Both account for loss alike: recovery leaves out what the reader calls lost.
+    // Recovery leaves out the bytes that reading reports as lost.
     let lost = &log.info().lost;
+    let is_same = (report.lost_bytes(), report.missing_records) == (lost.bytes, lost.missing_records);
     // Recovery of a ULog also leaves out the subscription of a topic that cannot be decoded.
-    let more = format == "ulog" && report.lost_bytes() >= lost.bytes;
-    // Bytes that were cut before data was appended to a ULog are kept.
-    let stays = format == "ulog" && report.unchanged;
-    if (report.lost_bytes(), report.missing_records) != (lost.bytes, lost.missing_records) && !more && !stays
-    {
-        let (a, b) = (report.lost_bytes(), report.missing_records);
-        return Err(format!("recovery loses {a} bytes and misses {b} records, reading: {lost:?}"));
+    let may_lose_more = format == "ulog" && report.lost_bytes() >= lost.bytes;
+    // An unchanged ULog keeps bytes that were cut before data was appended.
+    let is_unchanged = format == "ulog" && report.unchanged;
+    if !is_same && !may_lose_more && !is_unchanged {
+        let (bytes, records) = (report.lost_bytes(), report.missing_records);
+        return Err(format!("recovery loses {bytes} bytes and misses {records} records, reading: {lost:?}"));
     }
     if report.records == 0 {
         return Ok(None);
@@ -347,8 +349,8 @@ fn check_recovered(
     log.recover(&mut out, &RecoverOptions::default()).map_err(|error| error.to_string())?;
     let again = open(&out).map_err(|error| format!("the recovered log: {error}"))?;
     let lost = again.diagnostics().list().iter();
-    let lost = lost.filter(|noticed| {
-        noticed.rule.severity == Severity::DataLost && !(stays && noticed.rule.name == "cut")
+    let lost = lost.filter(|diagnostic| {
+        diagnostic.rule.severity == Severity::DataLost && !(is_unchanged && diagnostic.rule.name == "cut")
     });
     let (records, losses) = (again.info().records, lost.count());
     if records != report.records || losses > 0 {

@@ -1,4 +1,4 @@
-//! Damage that logs suffer in practice, as byte edits: the same seed gives the same damage.
+//! Kinds of damage that logs suffer in practice. The same seed gives the same damage.
 
 use rovelog::LogReader;
 
@@ -11,33 +11,33 @@ pub enum Operator {
     Flip,
     /// A range is zeroed.
     Zero,
-    /// A range is there twice.
+    /// A range is repeated.
     Duplicate,
     /// Two ranges are swapped.
     Reorder,
     /// Random bytes are inserted.
     Insert,
-    /// A length field is larger.
+    /// A length field is increased.
     Grow,
-    /// A length field is smaller.
+    /// A length field is decreased.
     Shrink,
-    /// From some position on, another log of the same format follows.
+    /// The end is replaced by the end of another log of the same format.
     Splice,
-    /// Every second sector of a part is one of another log.
+    /// In some part, every second sector comes from another log.
     Interleave,
     /// Up to three pages are missing.
     LosePages,
-    /// Up to three pages are there twice.
+    /// Up to three pages are repeated.
     DoublePages,
-    /// The log ends in a page of which some sectors were written; the others are zeros.
+    /// The log ends in a page of which only some sectors were written. The others are zeros.
     HalfPage,
     /// Up to five single bytes are missing.
     LoseBytes,
-    /// Up to five single bytes are there twice.
+    /// Up to five single bytes are repeated.
     DoubleBytes,
-    /// Copied as text: each line feed follows a carriage return.
+    /// The log was copied as text, which adds a carriage return before each line feed.
     TextMode,
-    /// The end is missing from the start of a page.
+    /// The end is missing, from the start of a page.
     CutAtPage,
 }
 
@@ -63,7 +63,7 @@ impl Operator {
         Self::CutAtPage,
     ];
 
-    /// The operators that keep track of untouched records.
+    /// The operators for which the untouched records are known.
     pub const PAGES: [Self; 8] = [
         Self::Interleave,
         Self::LosePages,
@@ -75,7 +75,7 @@ impl Operator {
         Self::CutAtPage,
     ];
 
-    /// Returns a description for tables.
+    /// Returns the description in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cut => "cut",
@@ -99,7 +99,7 @@ impl Operator {
     }
 }
 
-/// Pseudorandom numbers, the same on every machine (`SplitMix64`).
+/// A generator of pseudorandom numbers (`SplitMix64`).
 pub(super) struct Random(u64);
 
 impl Random {
@@ -120,16 +120,16 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `end`; 0 if there is none.
+    /// Returns a number below `end`, or 0 if `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % (end as u64).max(1)).unwrap_or(0)
     }
 }
 
-/// A length field: its offset and size.
+/// Offset and size in bytes of a length field.
 type LengthField = (usize, usize);
 
-/// Returns length fields of a log: those of up to a thousand records, and those of the header.
+/// Returns the length fields of up to a thousand records. For an RLD, returns those of the header.
 pub(super) fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthField> {
     if format == "rld" {
         // header_length, data_block_size, data_block_count, sample_count, comment_length
@@ -141,7 +141,7 @@ pub(super) fn length_fields(format: &str, log: &dyn LogReader) -> Vec<LengthFiel
     records.filter_map(|record| Some((usize::try_from(record.offset).ok()?, size))).collect()
 }
 
-/// Returns the damaged log, and the offset where the damage starts; not for [`Operator::PAGES`].
+/// Returns a damaged log and the offset of the damage. The operator is not one of [`Operator::PAGES`].
 pub(super) fn damaged(
     clean: &[u8],
     operator: Operator,
@@ -207,7 +207,7 @@ pub(super) fn damaged(
             bytes.extend_from_slice(&other[random.below(other.len())..]);
             at
         }
-        _ => unreachable!("damage in pieces"),
+        _ => unreachable!("an operator of pages"),
     };
     (bytes, first)
 }

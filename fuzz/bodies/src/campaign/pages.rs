@@ -1,25 +1,25 @@
-//! Damage by file systems and copies, as pieces of the log and foreign bytes, so that it is known
-//! which records are untouched.
+//! Damage by file systems and copies. A damaged log is a list of pieces of the undamaged log and of foreign
+//! bytes, so that the untouched records are known.
 
 use std::ops::Range;
 
 use super::operators::{Operator, Random};
 
-/// Bytes of a page and of a cluster of a file system.
+/// Size in bytes of a page, and of a cluster of a file system.
 const PAGE: usize = 4096;
 
-/// Bytes of a sector.
+/// Size in bytes of a sector.
 const SECTOR: usize = 512;
 
 /// A part of a damaged log.
 pub(super) enum Piece {
-    /// This range of the undamaged log.
+    /// A range of the undamaged log.
     Own(Range<usize>),
     /// Other bytes.
     Foreign(Vec<u8>),
 }
 
-/// Returns the pieces of a damaged log; `None` for damage of another kind.
+/// Returns the pieces of a damaged log, or `None` if the operator is not one of [`Operator::PAGES`].
 pub(super) fn pieces(
     clean: &[u8],
     operator: Operator,
@@ -57,7 +57,7 @@ pub(super) fn pieces(
             kept
         }
         Operator::HalfPage => {
-            // The page that was being written: some of its sectors, then zeros to its end.
+            // The last page: some written sectors, then zeros.
             let page = random.below(pages) * PAGE;
             let written = (page + SECTOR * random.below(PAGE / SECTOR)).min(clean.len());
             vec![Piece::Own(0..written), Piece::Foreign(vec![0; page + PAGE - written.min(page + PAGE)])]
@@ -96,8 +96,8 @@ pub(super) fn pieces(
     })
 }
 
-/// Replaces every second sector of a part of the log by one of another log, as when two files are
-/// linked to the same clusters.
+/// Replaces every second sector in a part of the log by one of another log, as if two files were linked to the
+/// same clusters.
 fn interleaved(clean: &[u8], random: &mut Random, other: &[u8]) -> Vec<Piece> {
     let sectors = clean.len().div_ceil(SECTOR);
     let from = random.below(sectors);
@@ -117,7 +117,7 @@ fn interleaved(clean: &[u8], random: &mut Random, other: &[u8]) -> Vec<Piece> {
     kept
 }
 
-/// Returns the damaged log, and the offset of the first damage in it.
+/// Returns the damaged log, and the offset of the first difference.
 pub(super) fn joined(clean: &[u8], pieces: &[Piece]) -> (Vec<u8>, usize) {
     let mut bytes = Vec::with_capacity(clean.len());
     for piece in pieces {
@@ -130,8 +130,9 @@ pub(super) fn joined(clean: &[u8], pieces: &[Piece]) -> (Vec<u8>, usize) {
     (bytes, first)
 }
 
-/// Joins pieces that continue each other, so that a record over their border counts as untouched.
-pub(super) fn own(pieces: &[Piece]) -> Vec<Range<usize>> {
+/// Returns the undamaged ranges. Adjacent pieces are joined, so that a record across their border counts as
+/// untouched.
+pub(super) fn untouched(pieces: &[Piece]) -> Vec<Range<usize>> {
     let mut own: Vec<Range<usize>> = Vec::new();
     let mut continues = false;
     for piece in pieces {

@@ -1,5 +1,5 @@
-//! How many untouched records are still found after damage of pages, sectors and single bytes, and
-//! how many records are found that never were.
+//! Counts the untouched records that are still found after damage to pages, sectors and single bytes, and the
+//! records that are found although the log never had them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -13,54 +13,67 @@ use super::{Subject, pages};
 /// Results of one operator on the logs of one format.
 #[derive(Clone, Debug, Default)]
 pub struct Survival {
-    /// Damaged logs with untouched records.
+    /// Number of damaged logs with untouched records.
     pub files: u64,
-    /// Records of which no byte is touched, of topics that start before the damage.
+    /// Number of records of which no byte is touched, in topics that start before the damage.
     pub untouched: u64,
-    /// Number of those that are found.
+    /// Number of untouched records that are found.
     pub found: u64,
-    /// The log with the smallest share: found, untouched, and its name with the seed.
-    pub worst: Option<(u64, u64, String)>,
-    /// Records that neither this log nor the other one of an interleaved pair has.
+    /// The log with the smallest share of found records.
+    pub worst: Option<Worst>,
+    /// Number of records that neither this log nor the other one of an interleaved pair has.
     pub false_records: u64,
-    /// Records that are found more often than the log has them, or are from the other log.
+    /// Number of records that are found more often than the log has them, or that the other log has.
     pub copies: u64,
 }
 
-/// A time in nanoseconds and a payload. Not the topic: its name may depend on those of others.
+/// The log in which the smallest share of untouched records is found.
+#[derive(Clone, Debug)]
+pub struct Worst {
+    /// Number of untouched records that are found.
+    pub found: u64,
+    /// Number of untouched records.
+    pub untouched: u64,
+    /// Name of the log, and seed of its damage.
+    pub name: String,
+}
+
+/// Time in nanoseconds and payload of a record. The name of a topic may depend on other topics, so it does not
+/// identify a record.
 type Key = (Option<i64>, Vec<u8>);
 
-/// Records of a log by time and payload.
+/// Counts the records of a log by time and payload.
 fn count(log: &AnyLog) -> HashMap<Key, u64> {
     let mut counts = HashMap::new();
     for record in log.records(&Select::all()) {
-        let record = record.expect("what the reader lists it can read");
+        let record = record.expect("a listed record can be read");
         *counts.entry((nanos(log, &record), record.payload.to_vec())).or_default() += 1;
     }
     counts
 }
 
-/// Returns the recovered log of these bytes; `None` if they are refused or have no records.
+/// Recovers a damaged log. Returns `None` if it is refused or has no records.
 fn recovered(bytes: Vec<u8>) -> Option<AnyLog> {
     let log = rovelog::from_bytes(bytes.into(), &ReadOptions::default()).ok()?;
     let mut out = Vec::new();
-    log.recover(&mut out, &RecoverOptions::default()).expect("memory takes it");
+    log.recover(&mut out, &RecoverOptions::default()).expect("writing to memory succeeds");
     rovelog::from_bytes(out.into(), &ReadOptions::default()).ok()
 }
 
-/// Returns the time of a record, as far as it is its own: samples of an RLD have none.
+/// Returns the time of a record. Samples of an RLD have none of their own.
 fn nanos(log: &AnyLog, record: &Record<'_>) -> Option<i64> {
     record.time.map(|time| time.nanos).filter(|_| log.format().id != "rld")
 }
 
-/// A record of the undamaged log, and where its bytes are.
+/// A record of the undamaged log.
 struct Place {
+    /// Range of its bytes in the file.
     range: Range<usize>,
     topic: TopicId,
     key: Key,
 }
 
-/// Returns the records of an undamaged log with their bytes; `None` if some are compressed.
+/// Returns the records of an undamaged log, or `None` if some are compressed.
 fn places(bytes: &Bytes) -> Option<Vec<Place>> {
     let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default()).ok()?;
     let mut places = Vec::new();
@@ -81,7 +94,8 @@ fn places(bytes: &Bytes) -> Option<Vec<Place>> {
     Some(places)
 }
 
-/// Returns the format, and old bags apart: nothing in their records can be searched for.
+/// Returns the row of a log in the table. Bags before V1.2 have their own, because a search cannot recognize
+/// their records.
 fn kind(subject: &Subject) -> &'static str {
     let line = &subject.bytes[..subject.bytes.len().min(24)];
     let is = |version: &[u8]| line.windows(version.len()).any(|part| part == version);
@@ -89,20 +103,21 @@ fn kind(subject: &Subject) -> &'static str {
     if subject.format == "rosbag" && is_old { "rosbag before V1.2" } else { subject.format }
 }
 
-/// Damages every undamaged log of at least `smallest` bytes with each operator and seed. Damaged logs
-/// are written to the folder `keep`, for other readers; their names have the untouched records, how
-/// many of them are found, and the number of false ones.
+/// Damages every undamaged log of at least `min_bytes` with each operator and seed.
+///
+/// Damaged logs are written to the folder `keep` for other readers. Their names have the numbers of untouched,
+/// found and false records.
 ///
 /// # Panics
-/// Panics if a recovered log cannot be read, or a damaged one not written.
+/// Panics if a recovered log cannot be read, or a damaged log cannot be written.
 pub fn survival(
     subjects: &[Subject],
     seeds: u64,
-    smallest: usize,
+    min_bytes: usize,
     keep: Option<&Path>,
 ) -> BTreeMap<&'static str, Vec<Survival>> {
     let mut results = BTreeMap::<_, Vec<Survival>>::new();
-    let intact: Vec<_> = subjects.iter().filter(|subject| subject.bytes.len() >= smallest).collect();
+    let intact: Vec<_> = subjects.iter().filter(|subject| subject.bytes.len() >= min_bytes).collect();
     for (number, subject) in intact.iter().enumerate() {
         let bytes = Bytes::copy_from_slice(&subject.bytes);
         let log = rovelog::from_bytes(bytes.clone(), &ReadOptions::default()).expect("a subject opens");
@@ -110,8 +125,8 @@ pub fn survival(
         drop(log);
         let others = || intact.iter().cycle().skip(number + 1);
         let other = others().find(|other| other.format == subject.format).unwrap_or(&intact[number]);
-        let strangers = recovered(other.bytes.clone()).map(|log| count(&log)).unwrap_or_default();
-        let strangers: HashSet<_> = strangers.into_keys().map(|(_, payload)| payload).collect();
+        let foreign = recovered(other.bytes.clone()).map(|log| count(&log)).unwrap_or_default();
+        let foreign: HashSet<_> = foreign.into_keys().map(|(_, payload)| payload).collect();
         let rows =
             results.entry(kind(subject)).or_insert_with(|| vec![Survival::default(); Operator::PAGES.len()]);
         for (operator, row) in Operator::PAGES.into_iter().zip(rows) {
@@ -120,16 +135,21 @@ pub fn survival(
                 let pieces = pages::pieces(&subject.bytes, operator, &mut random, &other.bytes)
                     .expect("an operator of pages");
                 let (damaged, first) = pages::joined(&subject.bytes, &pieces);
-                let name = format!("{} seed {seed}", subject.name);
-                let kept = keep.map(|_| damaged.clone());
-                let own = pages::own(&pieces);
-                let counts = row.add(operator, &places, &own, damaged, first, &strangers, name);
-                if let (Some(folder), Some(damaged), Some([must, good, wrong])) = (keep, kept, counts) {
+                let case = Case {
+                    operator,
+                    places: &places,
+                    untouched: pages::untouched(&pieces),
+                    first,
+                    foreign: &foreign,
+                    name: format!("{} seed {seed}", subject.name),
+                };
+                let counts = row.add(&case, damaged.clone());
+                if let (Some(folder), Some(Counts { untouched, found, false_records })) = (keep, counts) {
                     let (damage, log) = (operator.name().replace(' ', "-"), &subject.name);
                     let folder = folder.join(subject.format);
-                    let path = folder.join(format!("{damage}--{must}--{good}--{wrong}--{seed}--{log}"));
-                    std::fs::create_dir_all(folder).expect("a folder for damaged logs");
-                    std::fs::write(path, damaged).expect("a damaged log");
+                    let name = format!("{damage}--{untouched}--{found}--{false_records}--{seed}--{log}");
+                    std::fs::create_dir_all(&folder).expect("the folder can be created");
+                    std::fs::write(folder.join(name), damaged).expect("the damaged log can be written");
                 }
             }
         }
@@ -137,61 +157,73 @@ pub fn survival(
     results
 }
 
+/// A damaged log, and the records to look for in it.
+struct Case<'a> {
+    operator: Operator,
+    /// Records of the undamaged log.
+    places: &'a [Place],
+    /// Untouched ranges of the undamaged log.
+    untouched: Vec<Range<usize>>,
+    /// Offset of the first difference.
+    first: usize,
+    /// Payloads of the other log of an interleaved pair.
+    foreign: &'a HashSet<Vec<u8>>,
+    /// Name of the log, and seed of its damage.
+    name: String,
+}
+
+/// Numbers of records in one damaged log.
+struct Counts {
+    untouched: u64,
+    found: u64,
+    false_records: u64,
+}
+
 impl Survival {
-    /// Counts one damaged log; returns its untouched records, those of them that are found, and its
-    /// false records, if any is untouched.
-    #[expect(clippy::too_many_arguments, reason = "one caller, which has them all")]
-    fn add(
-        &mut self,
-        operator: Operator,
-        places: &[Place],
-        own: &[Range<usize>],
-        damaged: Vec<u8>,
-        first: usize,
-        strangers: &HashSet<Vec<u8>>,
-        name: String,
-    ) -> Option<[u64; 3]> {
-        // A copy as text touches everything, definitions too, so that no topic starts before it.
-        let early: HashSet<TopicId> = places
-            .iter()
-            .filter(|place| place.range.end <= first || operator == Operator::TextMode)
-            .map(|place| place.topic)
-            .collect();
-        let within = |range: &Range<usize>| {
-            // Pieces may overlap, where a page is there twice.
-            own.iter().any(|piece| piece.start <= range.start && range.end <= piece.end)
+    /// Counts one damaged log. Returns `None` if all of its records are touched.
+    fn add(&mut self, case: &Case<'_>, damaged: Vec<u8>) -> Option<Counts> {
+        // A copy as text touches everything, definitions too, so no topic starts before the damage.
+        let is_text_mode = case.operator == Operator::TextMode;
+        let early = case.places.iter().filter(|place| place.range.end <= case.first || is_text_mode);
+        let early: HashSet<TopicId> = early.map(|place| place.topic).collect();
+        let is_untouched = |range: &Range<usize>| {
+            // The ranges overlap if a page is repeated.
+            case.untouched.iter().any(|piece| piece.start <= range.start && range.end <= piece.end)
         };
         let mut untouched = HashMap::<&Key, u64>::new();
         let mut all = HashMap::<&Key, u64>::new();
-        for place in places {
+        for place in case.places {
             *all.entry(&place.key).or_default() += 1;
-            if early.contains(&place.topic) && within(&place.range) {
+            if early.contains(&place.topic) && is_untouched(&place.range) {
                 *untouched.entry(&place.key).or_default() += 1;
             }
         }
-        let found = recovered(damaged).map(|log| count(&log)).unwrap_or_default();
-        let must: u64 = untouched.values().sum();
-        let good = untouched.iter().map(|(key, n)| (*n).min(found.get(*key).copied().unwrap_or(0))).sum();
-        let before = self.false_records;
-        for (key, n) in &found {
+        let recovered = recovered(damaged).map(|log| count(&log)).unwrap_or_default();
+        let (mut false_records, mut copies) = (0, 0);
+        for (key, number) in &recovered {
             match all.get(key) {
-                Some(had) => self.copies += n.saturating_sub(*had),
-                None if strangers.contains(&key.1) => self.copies += n,
-                None => self.false_records += n,
+                Some(expected) => copies += number.saturating_sub(*expected),
+                None if case.foreign.contains(&key.1) => copies += number,
+                None => false_records += number,
             }
         }
-        if must == 0 {
+        self.copies += copies;
+        self.false_records += false_records;
+        let of_recovered = |key: &Key| recovered.get(key).copied().unwrap_or(0);
+        let found = untouched.iter().map(|(key, number)| (*number).min(of_recovered(key))).sum();
+        let untouched: u64 = untouched.values().sum();
+        if untouched == 0 {
             return None;
         }
         self.files += 1;
-        self.untouched += must;
-        self.found += good;
-        let worse = |(best, of, _): &(u64, u64, String)| {
-            u128::from(good) * u128::from(*of) < u128::from(*best) * u128::from(must)
+        self.untouched += untouched;
+        self.found += found;
+        let is_worse = |worst: &Worst| {
+            u128::from(found) * u128::from(worst.untouched) < u128::from(worst.found) * u128::from(untouched)
         };
-        if self.worst.as_ref().is_none_or(worse) {
-            self.worst = Some((good, must, name));
+        if self.worst.as_ref().is_none_or(is_worse) {
+            self.worst = Some(Worst { found, untouched, name: case.name.clone() });
         }
-        Some([must, good, self.false_records - before])
+        Some(Counts { untouched, found, false_records })
     }
 }

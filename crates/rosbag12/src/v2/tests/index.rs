@@ -1,6 +1,6 @@
 //! Bags whose index agrees with its chunks, and bags whose index does not.
 
-use rovelog_core::{LogReader as _, Select};
+use rovelog_core::{ErrorKind, LogReader as _, Select};
 
 use super::made::{Bag, Part, chunk, chunk_info, connection, message, unknown};
 use crate::diagnostics as rules;
@@ -94,31 +94,52 @@ fn the_index_alone_says_what_reading_all_says() {
     };
     assert_eq!(records(&by_index), records(&whole));
     // The chunks are as the index says, so that nothing more was read.
-    assert_eq!((by_index.info().records, by_index.whole.get().is_none()), (10, true));
+    assert_eq!((by_index.info().records, by_index.comparison.whole.get().is_none()), (10, true));
 }
 
 #[test]
-fn chunks_that_are_not_as_the_index_says_are_noticed_when_they_are_read() {
+fn a_loss_that_reading_finds_is_in_the_losses() {
     let mut bag = recorded();
     let at = bag.parts[1].chunk.windows(5).rposition(|bytes| bytes == b"conn=").unwrap();
     bag.parts[1].chunk[at] = 0;
     let bag = open(bag.bytes(), true);
     assert_eq!((bag.info().records, bag.info().lost.losses), (10, 0));
-    assert_eq!(bag.records(&Select::all()).count(), 9);
-    let lost = &bag.info().lost;
-    assert_eq!((bag.info().records, lost.losses, lost.missing_records), (9, 1, 1));
+    assert_eq!(bag.intact_records(&Select::all()).count(), 9);
+    let lost = bag.losses();
+    assert_eq!((lost.losses, lost.missing_records), (1, 1));
+    assert_eq!((bag.info().records, bag.info().lost.losses), (10, 0), "the summary does not change");
 }
 
 #[test]
-fn damaged_ops_in_chunks_are_noticed_when_these_are_read() {
+fn records_end_with_an_error_for_what_is_missing() {
+    let mut bag = recorded();
+    let at = bag.parts[1].chunk.windows(5).rposition(|bytes| bytes == b"conn=").unwrap();
+    bag.parts[1].chunk[at] = 0;
+    let bag = open(bag.bytes(), true);
+    let items: Vec<_> = bag.records(&Select::all()).collect();
+    let (last, records) = items.split_last().unwrap();
+    assert!(records.len() == 9 && records.iter().all(Result::is_ok));
+    let error = last.as_ref().unwrap_err();
+    assert_eq!((error.kind, error.offset), (ErrorKind::DataLost, Some(bag.losses().ranges[0].start)));
+    assert!(error.to_string().contains("1 record"), "{error}");
+    // Records of a chunk that is intact.
+    assert!(bag.records(&Select::topic("/single")).all(|record| record.is_ok()));
+    // A full scan knows the loss from the start.
+    let whole = open(bag.bytes.to_vec(), false);
+    assert!(whole.records(&Select::all()).all(|record| record.is_ok()) && !whole.info().lost.is_empty());
+}
+
+#[test]
+fn damaged_ops_in_chunks_are_noticed_by_a_scan() {
     let mut bag = recorded();
     let at = bag.parts[1].chunk.windows(4).rposition(|bytes| bytes == b"op=\x02").unwrap();
     bag.parts[1].chunk[at + 3] = 0x82;
-    let bag = open(bag.bytes(), true);
+    let (bag, whole) = (open(bag.bytes(), true), open(bag.bytes(), false));
     let noted = |bag: &BagReader| bag.diagnostics().list().iter().any(|d| d.rule == &rules::OP_DAMAGED);
     assert!(!noted(&bag));
     assert_eq!(bag.records(&Select::all()).count(), 10);
-    assert!(noted(&bag));
+    assert!(!noted(&bag), "the diagnostics do not change");
+    assert!(bag.losses().is_empty() && noted(&whole));
 }
 
 #[test]

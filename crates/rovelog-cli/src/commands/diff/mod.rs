@@ -164,7 +164,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if a.is_stdin() && b.is_stdin() {
         return Err(Failure::usage("only one of the logs can be stdin").next("name a file for B"));
     }
-    let (log_a, log_b) = (a.open(context)?, b.open(context)?);
+    let (log_a, log_b) = (a.open_all(context)?, b.open_all(context)?);
     let ignored = Ignored { counts: args.ignore_counts, calibration: args.ignore_calibration };
     let (jobs, progress) = (context.jobs(), &context.progress);
     let chosen = Chosen { topics: &args.topics, fields: &args.fields, jobs, progress };
@@ -182,8 +182,8 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         let rows = document.rows().into_iter().map(Row::cells);
         out.csv(Row::HEAD, rows)?;
     }
-    let lost = context.notices.loss(&log_a.info().lost, &a.path);
-    let lost = lost.max(context.notices.loss(&log_b.info().lost, &b.path));
+    let lost = context.notices.end_of_log(log_a.as_log(), &a.path);
+    let lost = lost.max(context.notices.end_of_log(log_b.as_log(), &b.path));
     let lost = lost.max(context.notices.losses(&document.losses));
     Ok(if different && args.exit_code { Status::Failed } else { lost })
 }

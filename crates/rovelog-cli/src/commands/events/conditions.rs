@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, conditions: &[&str], context: &Context) -> Outcom
         let (events, losses) = found.map_err(|failure| failure.at(&input.path))?;
         total += events;
         let lost = context.notices.losses(&losses);
-        Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
+        Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
     };
     let status = match &inputs[..] {
         // A condition that cannot be read is a bad argument, not a bad log.

@@ -100,11 +100,11 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
                 [time, t_ns, kind.to_owned(), level.to_owned(), name.to_owned(), text.into_owned()]
             });
             out.csv(["time", "t_ns", "kind", "level", "name", "text"], rows)?;
-            return Ok(context.notices.loss(&log.info().lost, &input.path));
+            return Ok(context.notices.end_of_log(log.as_log(), &input.path));
         }
     }
     out.flush()?;
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
 fn doc<'a>(line: &'a Change<Entry>, times: &Times) -> Doc<'a> {

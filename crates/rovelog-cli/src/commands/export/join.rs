@@ -1,7 +1,7 @@
 //! `rovelog export --on`, `--every`: one table of several topics.
 
 use rovelog::{AnyLog, Topic};
-use rovelog_export::signal::{Base, JoinOptions, join};
+use rovelog_export::signal::{Base, JoinOptions, check_regular_rows, join};
 use rovelog_export::table::{self, Kind as Table};
 
 use super::args::{Args, Target};
@@ -32,9 +32,6 @@ pub(super) fn topics<'t>(
     Ok(topics)
 }
 
-/// Most rows at regular times.
-const MOST_ROWS: u64 = 1_000_000_000;
-
 impl Job<'_> {
     /// Writes one table of these topics.
     pub(super) fn joined(
@@ -64,11 +61,9 @@ impl Job<'_> {
                 let (first, last) = span(&**self.log).ok_or_else(|| here(nothing()))?;
                 let first = self.window.start.unwrap_or(first);
                 let last = self.window.end.map_or(last, |end| end.saturating_sub(1));
-                let rows = last.abs_diff(first) / step.max(1).unsigned_abs();
-                if first <= last && rows > MOST_ROWS {
-                    // Times that are far apart are mostly damaged ones.
-                    let cause = format!("the times of this log would make {rows} rows");
-                    let next = "name the time, -S and -E, or a longer --every";
+                let checked = check_regular_rows(&**self.log, first, last, step);
+                if let (Err(cause), false) = (checked, self.args.out.force) {
+                    let next = "name the time, -S and -E, a longer --every, or write them all: --force";
                     return Err(here(Failure::usage(cause).next(next)));
                 }
                 (Base::Every { first, last, step }, topics)

@@ -19,7 +19,7 @@ use crate::input::Input;
 use crate::need::Need;
 use crate::outputs::{Outputs, is_many};
 use crate::text::{count, escape};
-use crate::when::{span, within};
+use crate::when::{note_outside, span, within};
 
 /// A loss.
 #[derive(Serialize)]
@@ -108,6 +108,7 @@ fn one(
     topics.retain(|topic| args.join.is_asked() || (topic.count > 0 && is_kept(topic)));
     let times = context.times(log.info()).map_err(here)?;
     let window = args.window.resolve(&times, span(&*log)).map_err(here)?;
+    note_outside(log.as_log(), &within(&log, &args.topics, &args.window, context).map_err(here)?, context);
     if topics.is_empty() && log.info().records > 0 {
         return Err(here(
             Failure::usage("the selected topics have no records")
@@ -116,7 +117,7 @@ fn one(
     }
     if topics.is_empty() && matches!(kind, Kind::Table(_)) && args.logger_csv().is_none() {
         context.note("the log has no records, so there is no table to write");
-        return Ok(context.notices.loss(&log.info().lost, &input.path));
+        return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
     let job = Job { args, context, input, log: &log, provenance: &provenance, window, derived };
     let done = match kind {
@@ -132,7 +133,7 @@ fn one(
     let lost = context.notices.losses(&done.losses);
     done.notes.iter().for_each(|line| context.note(line));
     report(&job, kind, target, format, &done)?;
-    Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
+    Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
 /// Prints the paths of several files to stdout and a summary to stderr; with JSON, everything to

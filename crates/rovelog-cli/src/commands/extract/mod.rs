@@ -145,15 +145,17 @@ impl Extraction<'_> {
     }
 }
 
-/// Returns a unique file name: equal times get a number.
-fn free(taken: &mut HashSet<String>, base: &str, extension: &str) -> String {
+/// Returns a unique file name of a time. All names have as many digits as a 64-bit time, so that their
+/// order is that of the times. Equal times get a number.
+fn free(taken: &mut HashSet<String>, folder: &str, nanos: i64, extension: &str) -> String {
     let dot = if extension.is_empty() { "" } else { "." };
+    let base = format!("{folder}/{nanos:019}");
     let mut name = format!("{base}{dot}{extension}");
     for number in 2.. {
         if taken.insert(name.clone()) {
             break;
         }
-        name = format!("{base}-{number}{dot}{extension}");
+        name = format!("{base}_{number}{dot}{extension}");
     }
     name
 }
@@ -242,5 +244,5 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             index: args.output.join("index.csv").to_string_lossy().into_owned(),
         })?;
     }
-    Ok(context.notices.loss(&log.info().lost, &input.path).max(done.status))
+    Ok(context.notices.end_of_log(log.as_log(), &input.path).max(done.status))
 }

@@ -22,12 +22,12 @@ impl Extraction<'_> {
             let folder = format!("images/{name}");
             self.folder.folder(&folder)?;
             let select = Select::topic(&topic.name).between(window.start, window.end);
-            for record in bag.records(&select) {
+            for record in bag.intact_records(&select) {
                 let record = record.map_err(Failure::from)?;
                 self.context.progress.at(record.offset);
                 let Some(picture) = self.picture_of(topic, &record)? else { continue };
                 let nanos = record.time.map_or(0, |time| time.nanos);
-                let file = free(&mut taken, &format!("{folder}/{nanos}"), picture.extension);
+                let file = free(&mut taken, &folder, nanos, picture.extension());
                 self.file(&file, |out| Ok(out.write_all(&picture.bytes)?))?;
                 self.rows.push(Row {
                     t_ns: nanos.to_string(),
@@ -49,22 +49,30 @@ impl Extraction<'_> {
     /// Returns the image of a record; reports a record without one.
     fn picture_of(&mut self, topic: &Topic, record: &Record<'_>) -> Result<Option<Picture>, Failure> {
         let Ok(value) = record.value() else {
-            self.left_out(record.offset, "its message cannot be decoded");
+            self.left_out(record, "its message cannot be decoded");
             return Ok(None);
         };
         match picture::of_message(&topic.type_name, &value)? {
-            Ok(picture) => Ok(Some(picture)),
+            Ok(picture) => {
+                if picture.format.is_none() {
+                    let text = format!(
+                        "the image of {} at byte {} has an unknown format ({:?}); its bytes are written unchanged",
+                        topic.name, record.offset, picture.encoding
+                    );
+                    self.context.notices.warn("images with an unknown format", &text);
+                }
+                Ok(Some(picture))
+            }
             Err(why) => {
-                self.left_out(record.offset, &why);
+                self.left_out(record, &why);
                 Ok(None)
             }
         }
     }
 
-    fn left_out(&mut self, offset: u64, why: &str) {
-        self.context
-            .notices
-            .warn("images that cannot be extracted", &format!("the image at byte {offset}: {why}"));
+    fn left_out(&mut self, record: &Record<'_>, why: &str) {
+        let text = format!("the image of {} at byte {}: {why}", record.topic.name, record.offset);
+        self.context.notices.warn("images that cannot be extracted", &text);
         self.status = Status::Lost;
     }
 }

@@ -40,10 +40,10 @@ impl Extraction<'_> {
                 self.folder.folder(&folder)?;
             }
             let (bytes, extension) = self.picture(&message, &image)?;
-            let name = free(&mut taken, &format!("{folder}/{}", message.nanos), extension);
+            let name = free(&mut taken, &folder, message.nanos, extension);
             self.file(&name, |file| Ok(file.write_all(bytes.as_deref().unwrap_or(&image.data))?))?;
             let (width, height) = match JpegHeader::read(&image.data) {
-                Ok(header) if image.encoding() == Encoding::Jpeg => {
+                Ok(header) if image.encoding() == Encoding::JPEG => {
                     (header.width.into(), header.height.into())
                 }
                 _ => (i64::from(image.width.get()), i64::from(image.height.get())),
@@ -70,7 +70,7 @@ impl Extraction<'_> {
         image: &ImageData<'_>,
     ) -> Result<(Option<Vec<u8>>, &'static str), Failure> {
         match image.encoding() {
-            Encoding::Jpeg => Ok((None, "jpg")),
+            Encoding::File(format) => Ok((None, format.extension())),
             Encoding::Unknown => {
                 let at = message.offset;
                 self.context.notices.warn(
@@ -161,7 +161,7 @@ impl Extraction<'_> {
         comment: &str,
         taken: &mut HashSet<String>,
     ) -> Result<(), Failure> {
-        let base = free(taken, &format!("clouds/{}", revolution.nanos), "");
+        let base = free(taken, "clouds", revolution.nanos, "");
         let formats = self.args.cloud.map_or(vec![cloud::Format::Ply, cloud::Format::Pcd], |one| vec![one]);
         for format in formats {
             let name = format!("{base}.{}", format.extension());

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use rovelog::core::Outside;
 use rovelog::{Clock, Ledger, LogInfo, State, Timestamp, Topic, Value};
 use rovelog_export::signal::near;
 use rovelog_export::text::plain;
@@ -288,7 +289,7 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
     lines.extend(data.map(|data| data.0).or(info.start).map(|start| ("start", point(start))));
     lines.extend(data.map(|data| data.1).or(info.end).map(|end| ("end", point(end))));
     lines.extend(info.data_duration().map(|nanos| ("duration", span_text(nanos))));
-    lines.extend(outside(survey).map(|text| ("stale times", text)));
+    lines.extend(outside(survey, &times).map(|text| ("stale times", text)));
     let spoke = survey.topics.iter().filter(|topic| topic.count > 0).count();
     let bound = if info.at_least { "at least " } else { "" };
     let mut records = format!("{bound}{} on {}", info.records, count(spoke as u64, "topic"));
@@ -321,10 +322,17 @@ fn lines(input: &Input, survey: &Survey, context: &Context) -> Result<Vec<(&'sta
 }
 
 /// Returns a line for each topic with stale times, and the length of the log with them.
-fn outside(survey: &Survey) -> Option<String> {
+fn outside(survey: &Survey, times: &Times) -> Option<String> {
     let (info, all) = (&survey.info, survey.outside().count());
     let shown = survey.outside().take(MOST_OUTSIDE);
-    let mut lines: Vec<_> = shown.map(|(topic, outside)| outside.sentence(topic)).collect();
+    let line = |(topic, outside): (&str, &Outside)| {
+        let (first, last) = (times.brief(outside.first), times.brief(outside.last));
+        let at =
+            if outside.first == outside.last { format!("at {first}") } else { format!("{first} to {last}") };
+        let first = if outside.count > 1 { "first at " } else { "" };
+        format!("{}: {at}, {first}byte {}", outside.sentence(topic), outside.offset)
+    };
+    let mut lines: Vec<_> = shown.map(line).collect();
     if all > MOST_OUTSIDE {
         lines.push(format!("and of {}", count((all - MOST_OUTSIDE) as u64, "more topic")));
     }
@@ -367,6 +375,9 @@ fn state(info: &LogInfo) -> String {
 /// Returns the clock: `boot; UTC by gps: 240 fixes of vehicle_gps_position/0 (offset
 /// 1779278199.687821 s)`.
 fn clock(info: &LogInfo, times: &Times) -> String {
+    if info.start.or(info.end).is_none() && info.utc.is_none() {
+        return "unknown: no record has a time".to_owned();
+    }
     let mut text = times.clock().to_string();
     let Some(utc) = &info.utc else {
         text.push_str(if times.clock() == Clock::Unix { " (UTC)" } else { "; the log has no UTC" });

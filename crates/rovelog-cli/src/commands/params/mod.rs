@@ -74,16 +74,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 return Err(Failure::usage("--changed is for the parameters of one log").next("leave it out"));
             }
             let ((log_a, params_a), (log_b, params_b)) = (wanted.read(a, context)?, wanted.read(b, context)?);
-            let status = context.notices.loss(&log_a.info().lost, &a.path);
+            let status = context.notices.end_of_log(log_a.as_log(), &a.path);
             compare::compare((&a.path, &params_a), (&b.path, &params_b), format, context)?;
-            Ok(status.max(context.notices.loss(&log_b.info().lost, &b.path)))
+            Ok(status.max(context.notices.end_of_log(log_b.as_log(), &b.path)))
         }
         inputs => {
             let mut rows = Vec::new();
             let status = Input::for_all(inputs, context, |input| {
                 let (log, params) = wanted.read(input, context)?;
                 rows.push((input.name(), params));
-                Ok(context.notices.loss(&log.info().lost, &input.path))
+                Ok(context.notices.end_of_log(log.as_log(), &input.path))
             })?;
             table::write(&rows, format, context)?;
             Ok(status)
@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 /// Shows the parameters of one log.
 fn one(input: &Input, wanted: &Wanted<'_>, format: Format, context: &Context) -> Outcome {
     let (log, params) = wanted.read(input, context)?;
-    let mut status = context.notices.loss(&log.info().lost, &input.path);
+    let mut status = context.notices.end_of_log(log.as_log(), &input.path);
     if format == Format::Octave {
         list::octave(&params, context)?;
     } else if format == Format::Qgc {

@@ -1,10 +1,11 @@
-//! `rovelog split`: parts of a log, by time, size or topic, each a new log.
+//! `rovelog split`: parts of a log, by time, size, topic or recording, each a new log.
 
 mod plan;
 
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use rovelog::Select;
 use serde::Serialize;
 
 use crate::chunks::ChunkArgs;
@@ -14,7 +15,7 @@ use crate::input::LogArg;
 use crate::moment::span_of_time;
 use crate::outfile::{OutArgs, OutFolder};
 use crate::text::{count, escape, parse_size, short};
-use plan::Part;
+use plan::{Content, Part};
 
 const MORE: &str = "\
 Every part contains all definitions and info messages, and the parameters that are active at its \
@@ -25,12 +26,13 @@ opens all of them as one log.
 Examples:
   rovelog split flight.ulg -o parts --every 60s
   rovelog split flight.ulg -o parts --size 100MB
-  rovelog split flight.ulg -o topics --by-topic";
+  rovelog split flight.ulg -o topics --by-topic
+  rovelog split joined.ulg -o logs --at-restart";
 
-/// Split a log into parts by time, size or topic
+/// Split a log into parts by time, size, topic or recording
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
-#[command(group(clap::ArgGroup::new("how").required(true).args(["every", "size", "by_topic"])))]
+#[command(group(clap::ArgGroup::new("how").required(true).args(["every", "size", "by_topic", "at_restart"])))]
 pub(crate) struct Args {
     #[command(flatten)]
     log: LogArg,
@@ -46,6 +48,9 @@ pub(crate) struct Args {
     /// One part per topic that has records
     #[arg(long)]
     by_topic: bool,
+    /// ULog: one part per recording in a file that contains several, with their own clocks
+    #[arg(long)]
+    at_restart: bool,
     #[command(flatten)]
     chunks: ChunkArgs,
     #[command(flatten)]
@@ -81,6 +86,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let parts = match (args.every, args.size) {
         (Some(every), _) => plan::by_time(&*log, every).map_err(here)?,
         (_, Some(size)) => plan::by_size(&*log, size).map_err(here)?,
+        _ if args.at_restart => plan::at_restart(input.ulog(&log)?),
         _ => plan::by_topic(&*log),
     };
     let extension = log.format().extensions[0];
@@ -107,11 +113,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut docs = Vec::new();
     let mut records = 0;
     context.progress.start(Some(log.info().size));
-    for Part { name, select } in &parts {
+    for Part { name, content } in &parts {
         // Names are numbered without the parts that are not written.
         let path = path(docs.len(), name);
         let mut file = folder.file(&path, &inputs)?;
-        let report = log.slice(select, &mut context.progress.counting(&mut file));
+        let mut counting = context.progress.counting(&mut file);
+        let report = match content {
+            Content::Selection(select) => log.slice(select, &mut counting),
+            Content::Session(session) => input.ulog(&log)?.write_session(session, &mut counting),
+        };
         let report = report.map_err(|error| here(error.into()))?;
         if report.is_empty() {
             continue;
@@ -122,7 +132,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             file: path.to_string_lossy().into_owned(),
             records: report.records.to_string(),
             bytes: report.bytes.to_string(),
-            topic: select.topics.as_ref().and_then(|topics| topics.iter().next().map(str::to_owned)),
+            topic: match content {
+                Content::Selection(Select { topics: Some(topics), .. }) => {
+                    topics.iter().next().map(str::to_owned)
+                }
+                _ => None,
+            },
         });
     }
     if let Some(path) = joined(docs.len()).filter(|path| path.exists()) {
@@ -145,5 +160,5 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     if format == Format::Json {
         out.document(&Document { schema: "rovelog.split/1", file: input.name(), parts: docs })?;
     }
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use rovelog::{LogReader, Select};
+use rovelog::ulog_format::{Session, UlogReader};
+use rovelog::{LogReader, Select, Topic};
 use rovelog_export::topic_names;
 
 use crate::failure::Failure;
@@ -16,7 +17,14 @@ const MOST: usize = 10_000;
 pub(super) struct Part {
     /// Distinct name of the part.
     pub(super) name: String,
-    pub(super) select: Select,
+    pub(super) content: Content,
+}
+
+/// The content of a part.
+pub(super) enum Content {
+    Selection(Select),
+    /// A recording of a file that contains several.
+    Session(Session),
 }
 
 /// Returns parts by time between these bounds. The first and last are open, for records with times
@@ -26,7 +34,7 @@ fn between(bounds: &[i64]) -> Vec<Part> {
     let part = |number: usize| {
         let from = number.checked_sub(1).map(|before| bounds[before]);
         let select = Select::all().between(from, bounds.get(number).copied());
-        Part { name: format!("{:0width$}", number + 1), select }
+        Part { name: format!("{:0width$}", number + 1), content: Content::Selection(select) }
     };
     (0..=bounds.len()).map(part).collect()
 }
@@ -67,7 +75,7 @@ pub(super) fn by_size(log: &dyn LogReader, size: u64) -> Result<Vec<Part>, Failu
     let each = log.info().size.saturating_sub(head + payloads) / log.info().records.max(1);
     let (mut bounds, mut filled) = (Vec::new(), 0);
     if head + payloads + each * log.info().records > size {
-        for record in log.records(&Select::all()) {
+        for record in log.intact_records(&Select::all()) {
             let record = record?;
             filled += record.payload.len() as u64 + each;
             if let Some(time) = record.time.filter(|_| filled > free)
@@ -106,5 +114,18 @@ pub(super) fn by_topic(log: &dyn LogReader) -> Vec<Part> {
     let topics: Vec<_> = log.topics().iter().filter(|topic| topic.count > 0).collect();
     let names = topic_names(&topics);
     let parts = topics.iter().zip(names);
-    parts.map(|(topic, name)| Part { name, select: Select::topics([topic.name.clone()]) }).collect()
+    let select = |topic: &Topic| Content::Selection(Select::topics([topic.name.clone()]));
+    parts.map(|(topic, name)| Part { name, content: select(topic) }).collect()
+}
+
+/// Returns a part for each recording in a file; one part if it contains one recording.
+pub(super) fn at_restart(log: &UlogReader) -> Vec<Part> {
+    let sessions = log.sessions();
+    if sessions.len() < 2 {
+        return between(&[]);
+    }
+    let width = sessions.len().to_string().len();
+    let part =
+        |(number, session)| Part { name: format!("{number:0width$}"), content: Content::Session(session) };
+    (1..).zip(sessions).map(part).collect()
 }

@@ -23,7 +23,7 @@ pub(super) use self::section::Line;
 use self::section::{Section, Sections};
 use crate::context::{Context, Format};
 use crate::failure::{Failure, Outcome};
-use crate::health::{self, HealthDoc, Report};
+use crate::health::{HealthDoc, Report};
 use crate::input::{Input, LogArgs};
 use crate::output::Out;
 use crate::select::{FieldArgs, TopicArgs};
@@ -106,11 +106,13 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
     let is_all = topics.len() == log.topics().len();
     let names = topics.iter().map(|topic| topic.name.clone());
     let select = if is_all { Select::all() } else { Select::topics(names) };
-    let health = health::of(&log, &select.between(window.start, window.end), window).map_err(here)?;
+    let health = rovelog::health(&log, &select.between(window.start, window.end))
+        .map_err(Failure::from)
+        .map_err(here)?;
     let report = Report::new(&health, log.topics(), &times);
     if args.timing {
         timing(&report, input, format, context)?;
-        return Ok(context.notices.loss(&log.info().lost, &input.path));
+        return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
     let mut power = None;
     let (sections, losses): (Sections<'_>, _) = match &log {
@@ -160,7 +162,7 @@ fn one(args: &Args, input: &Input, format: Format, context: &Context) -> Outcome
         _ => text(out, &report, sections)?,
     }
     let lost = context.notices.losses(&losses);
-    Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
+    Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
 /// Returns the statistics of a power log: sections of its rows, the last of which has the ambient

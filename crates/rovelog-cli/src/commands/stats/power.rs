@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use rovelog::Error;
 use rovelog::core::parallel::Jobs;
 use rovelog::rld_format::analysis::{
     Accumulator, Events, Phase, StateRuns, Stats, StatsOptions, Sums, Threshold, Windows,
 };
-use rovelog::rld_format::clock::{TimeMap, TimeOptions};
+use rovelog::rld_format::clock::TimeMap;
 use rovelog::rld_format::unit::Scale;
 use rovelog::rld_format::{RldError, RldReader};
-use rovelog::{Clock, Error, Timestamp};
 use rovelog_export::statistics::Number;
 
 use super::section::{Line, Section, Sections};
@@ -292,7 +292,7 @@ impl Shown {
             bits: bits.iter().map(|channel| channel.name.to_string()).collect(),
             currents: sums.currents().iter().map(|c| (c.name.clone(), Scale::new(c.scale))).collect(),
             powers: sums.powers().iter().map(|p| (p.name.clone(), Scale::new(p.scale))).collect(),
-            rows: log.times(TimeOptions::default()),
+            rows: log.record_times().clone(),
             times,
         }
     }
@@ -323,10 +323,10 @@ impl Shown {
             let remark = mean.map(|mean| format!("high {} %", hundredths(mean * 100.0)));
             fields.push(Line { count: stats.rows.to_string(), remark, ..line });
         }
-        let start = self.rows.time(rows.start).filter(|_| !rows.is_empty());
-        let start = start.map(|nanos| {
+        let start = self.rows.timestamp(rows.start).filter(|_| !rows.is_empty());
+        let start = start.map(|time| {
             let mut text = String::new();
-            self.times.push_text(Some(Timestamp::new(nanos, Clock::Unix)), &mut text);
+            self.times.push_text(Some(time), &mut text);
             text
         });
         let last = rows.end.checked_sub(1).and_then(|last| self.rows.time(last)).filter(|_| !rows.is_empty());

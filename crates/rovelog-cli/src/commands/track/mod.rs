@@ -144,7 +144,7 @@ fn one(args: &Args, input: &Input, target: Target, path: Option<&Path>, context:
             .warn("records cannot be decoded", &format!("{records} with a position cannot be decoded"));
         lost = Status::Lost;
     }
-    Ok(lost.max(context.notices.loss(&log.info().lost, &input.path)))
+    Ok(lost.max(context.notices.end_of_log(log.as_log(), &input.path)))
 }
 
 /// Returns the format that the name of a file tells.

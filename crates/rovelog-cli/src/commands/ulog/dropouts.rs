@@ -79,7 +79,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         });
         let dropouts = dropouts.collect();
         out.document(&Document { schema: "rovelog.dropouts/1", file: input.name(), dropouts })?;
-        return Ok(context.notices.loss(&log.info().lost, &input.path));
+        return Ok(context.notices.end_of_log(log.as_log(), &input.path));
     }
     for (number, dropout) in dropouts.iter().enumerate() {
         let mut time = String::new();
@@ -96,5 +96,5 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         writeln!(out, "no dropouts")?;
     }
     out.flush()?;
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }

@@ -57,5 +57,5 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     out.finish()?;
     context.note(&format!("wrote {} to {}", count(bytes, "byte"), args.output.display()));
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }

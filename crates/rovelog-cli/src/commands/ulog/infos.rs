@@ -61,7 +61,7 @@ fn one(input: &Input, format: Format, context: &Context) -> Outcome {
         }
         out.flush()?;
     }
-    Ok(context.notices.loss(&log.info().lost, &input.path))
+    Ok(context.notices.end_of_log(log.as_log(), &input.path))
 }
 
 /// Returns text without quotes; everything else as JSON.

@@ -49,10 +49,15 @@ pub(in super::super) fn laser_scan(
 }
 
 /// Writes a JPEG unchanged.
-pub(in super::super) fn compressed_image(nanos: i64, frame: &str, jpeg: &[u8], out: &mut Vec<u8>) {
+pub(in super::super) fn compressed_image(
+    nanos: i64,
+    frame: &str,
+    (data, format): (&[u8], &str),
+    out: &mut Vec<u8>,
+) {
     time(1, nanos, out);
-    element(2, jpeg, out);
-    bytes(3, b"jpeg", out);
+    element(2, data, out);
+    bytes(3, format.as_bytes(), out);
     bytes(4, frame.as_bytes(), out);
 }
 

@@ -64,10 +64,11 @@ class MessageFormat(_Comparable):
     def __init__(self, data: bytes, header: object = None, errors: str = "ignore") -> None:
         """From `name:float[4] q;uint64_t timestamp;`."""
         self.name: str
-        self.name, _, fields = data.decode("utf-8", errors).partition(":")
+        self.name, _, fields = data.decode("utf-8", errors).rstrip("\0").partition(":")
+        self.name = self.name.strip()
         self.fields: list[tuple[str, int, str]] = []
-        for field in filter(None, fields.split(";")):
-            kind, _, field_name = field.partition(" ")
+        for field in filter(None, map(str.strip, fields.split(";"))):
+            kind, _, field_name = re.sub(r"\s+", " ", field, count=1).partition(" ")
             match = TYPE.fullmatch(kind)
             if match is None:
                 raise KeyError(kind)

@@ -72,6 +72,10 @@ VERSION_LINE = re.compile(rb"#ROS(.*) V(\d)\.(\d)")
 WRITERS: dict[int, type[_write.Writer]] = {200: _write.Writer, 102: _write.Writer12}
 
 
+COMPARED = 256 << 20
+"""Size in bytes up to which a bag is compared with its index before messages are counted, which reads all of it."""
+
+
 class Bag:
     """A bag. `read_messages` returns (topic, message, timestamp) in time order; `write` adds a message."""
 
@@ -478,7 +482,11 @@ class Bag:
         return _info.compression_of(self._chunk_headers.values(), self._compression)
 
     def get_message_count(self, topic_filters: str | list[str] | None = None) -> int:
-        """The number of messages, of some topics or of all."""
+        """The number of messages by the index, of some topics or of all. A `DataLossWarning` says if the chunks do not have
+        them; for that, bags of up to 256 MiB are read.
+        """
+        if self._mode == "r" and not SCHEME.match(self._filename or "") and self.size <= COMPARED:
+            self._reader.compare()
         return sum(count for _, count in self._counts(topic_filters))
 
     def _counts(self, topics: str | Iterable[str] | None) -> list[tuple[ConnectionInfo, int]]:

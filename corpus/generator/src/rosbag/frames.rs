@@ -1,0 +1,167 @@
+//! Framing: version line, records, header fields, times.
+
+use serde_json::json;
+
+use super::log::{Bag, Topic, chatter, index_record, record, recorded, refused, text};
+use super::stamp;
+use crate::Made;
+use crate::cases;
+use crate::lay::lay;
+
+cases! {
+    "recorded" [B1 B7 B9] "one topic, closed by the recorder" => recorded(0..5).close();
+    "recorded+two-topics" [B1 B28] "two topics of one type" => {
+        let (b, a) = (Topic::string("/b"), Topic::string("/a"));
+        Bag::recorder().define(&b).say(&b, stamp(0), "b0").define(&a).say(&a, stamp(0), "a0").say(&b, stamp(1), "b1")
+            .say(&a, stamp(1), "a1").close()
+    };
+    "no-messages" [B14] "a recorder that was stopped at once" => Bag::recorder().close();
+    "version-line-only" [B3] "nothing behind the version line" => Bag::plain().section(None, None, "empty");
+    "no-bag-header" [B3] "as ROS 0.5 recorded: neither bag header nor index" =>
+        Bag::plain().talk(&chatter(), 0..4).unindexed();
+    "version-line-crlf" [B2] "CR LF behind the version line" =>
+        Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2").note_at(0, "version_line_crlf").talk(&chatter(), 0..3).unindexed();
+    "bag-header-of-another-size" [B4] "padding of 10 bytes" =>
+        Bag::plain().other("3", record(&[("op", &[3]), ("index_pos", &[0; 8])], &[b' '; 10])).talk(&chatter(), 0..3)
+            .unindexed_at(16, Some(0));
+    "fields-in-another-order" [B5] "fields as scripts wrote them" => {
+        let topic = chatter();
+        let [def, md5, ty, name] = [&topic.def, &topic.md5, &topic.ty, &topic.name].map(String::as_bytes);
+        Bag::plain()
+            .define_as(&topic, record(
+                &[("type", ty), ("op", &[1]), ("def", def), ("topic", name), ("md5", md5)], b"",
+            ))
+            .each(0..4, |bag, i| {
+                let (sec, nsec) = (stamp(i).0.to_le_bytes(), stamp(i).1.to_le_bytes());
+                let fields: [(&str, &[u8]); 6] =
+                    [("topic", name), ("sec", &sec), ("type", ty), ("op", &[2]), ("md5", md5), ("nsec", &nsec)];
+                bag.message_as(&topic, stamp(i), record(&fields, &text("x")), &json!({"data": "x"}))
+            })
+            .unindexed()
+    };
+    "fields-unknown" [B20] "fields of other names, which stay" =>
+        Bag::plain().define(&chatter()).each(0..3, |bag, i| with_field(bag, i, ("colour", b"r=d"))).unindexed();
+    "field-twice" [B16] "the last topic counts" =>
+        Bag::plain().define(&chatter()).note("duplicate_field")
+            .each(0..2, |bag, i| with_field(bag, i, ("topic", b"/other"))).unindexed();
+    "unknown-op" [B20] "records of kinds 9 and 0 between messages" =>
+        recorded(0..2)
+            .each([9, 0], |bag, op| {
+                let bytes = record(&[("op", &[op]), ("why", b"nobody knows")], b"data");
+                bag.note("unknown_op").other(&op.to_string(), bytes)
+            })
+            .talk(&chatter(), 2..4).close();
+    "latched+two-publishers" [B12] "latching and callerid" => {
+        let topic = Topic::string("/map_note");
+        Bag::recorder().define(&topic)
+            .each((0..).zip(["/a", "/b", "/a"]), |bag, (i, caller)| {
+                bag.latched(&topic, stamp(i), &format!("m{i}"), caller)
+            })
+            .say(&topic, stamp(3), "not latched").close()
+    };
+    "definition-with-data" [B13] "op 1 with data, which no writer makes" => {
+        let mut bytes = chatter().definition();
+        bytes.truncate(bytes.len() - 4);
+        Bag::plain().note("definition_with_data").define_as(&chatter(), [bytes, text("???")].concat())
+            .talk(&chatter(), 1..3).unindexed()
+    };
+    "topic-names" [B17] "without a slash, not UTF-8" => {
+        // Latin-1, written by hand, because names here are texts.
+        let topic = Topic::string("/caf?").shown("/caf\\xe9");
+        let latin = |mut bytes: Vec<u8>| -> Vec<u8> {
+            let at = bytes.windows(5).position(|part| part == b"/caf?").expect("the name is there");
+            bytes[at + 4] = 0xe9;
+            bytes
+        };
+        Bag::plain().talk(&Topic::string("scan"), 0..2).define_as(&topic, latin(topic.definition()))
+            .message_as(&topic, stamp(3), latin(topic.data(stamp(3), &text("x"))), &json!({"data": "x"})).unindexed()
+    };
+    "nanoseconds-past-a-second" [B18] "carried into the seconds" =>
+        Bag::plain().define(&chatter()).say(&chatter(), (1_262_304_000, 0), "a").note("stamp_out_of_range")
+            .say(&chatter(), (1_262_304_000, 2_500_000_000), "b").unindexed();
+    "stamp-zero" [B19] "a simulation before its clock ran" =>
+        Bag::recorder().define(&chatter()).note("stamp_zero").say(&chatter(), (0, 0), "a").say(&chatter(), (0, 0), "b")
+            .say(&chatter(), (12, 5), "c").close();
+    "stamp-stale" [B24] "one time an hour behind all others" => {
+        let stale = Topic::string("/stale");
+        let steady = |bag: Bag, i: u32| bag.say(&chatter(), (1_262_304_000, i * 10_000_000), "a");
+        Bag::recorder().define(&chatter()).each(0..60, steady).define(&stale).note("stale_times")
+            .say(&stale, (1_262_307_600, 0), "b").each(60..100, steady).close()
+    };
+    "stamp-of-another-clock" [B24] "one message of 1970 among 20 of 2010: the data is what the 20 have" => {
+        let steady = |bag: Bag, i: u32| bag.say(&chatter(), stamp(i), "a");
+        Bag::recorder().define(&chatter()).note("first_stamp_late").each(0..10, steady)
+            .note("stale_times").say(&chatter(), (5, 0), "b")
+            .each(10..20, steady).data_between(1_262_304_000_000_000_000, 1_262_304_001_900_000_000).close()
+    };
+    "stamps-going-back" [B24 B28] "the order of a queue; the first is not the earliest" =>
+        Bag::recorder().define(&chatter()).note("first_stamp_late")
+            .each([3, 1, 2, 0, 4], |bag, i| bag.say(&chatter(), stamp(i), &format!("m{i}"))).close();
+    "raw-padding" [B22] "three hours of December 2009" => raw_padding();
+    "two-sections" [B8] "recorded twice into one file" => two_sections();
+    "text-mode-copy" [B27 D1] "every LF became CR LF" => {
+        let topic = chatter().with_def("# a text\n# of some lines\nstring data\n");
+        let copied = topic.definition().iter()
+            .flat_map(|b| if *b == b'\n' { vec![b'\r', b'\n'] } else { vec![*b] }).collect::<Vec<u8>>();
+        Bag::starting(b"#ROSRECORD V1.2\r\n", "1.2").note_at(0, "version_line_crlf").note_at(0, "text_mode_copy")
+            .lose("gap", copied).section(None, None, "empty")
+    };
+    "bag-header-late" [B29] "a bag header behind the first message" => {
+        let bag = Bag::plain().talk(&chatter(), 0..2).note("bag_header_late");
+        let at = bag.at();
+        bag.other("3", record(&[("index_pos", &[0; 8]), ("op", &[3])], &[b' '; 10])).talk(&chatter(), 2..4)
+            .unindexed_at(at, Some(0))
+    };
+    "version-1.3" [V3] "a version of one day" =>
+        refused(b"#ROSBAG V1.3\n\0\0\0\0", "1.3", "unsupported", "version 1.3");
+    "version-line-cut" [V3] "the file ends inside the version line" =>
+        refused(b"#ROSRECORD V1.", "", "truncated", "inside the version line");
+    "version-line-broken" [V3] "a version that is no number" =>
+        refused(b"#ROSRECORD V1.x\n\0\0\0\0", "", "malformed", "version line");
+}
+
+/// Adds message `i` of the usual topic with one more field.
+fn with_field(bag: Bag, i: u32, more: (&str, &[u8])) -> Bag {
+    let bytes = chatter().data_with(stamp(i), &text("x"), &[more]);
+    bag.message_as(&chatter(), stamp(i), bytes, &json!({"data": "x"}))
+}
+
+/// Returns a bag whose bag header has no data, with spaces up to 4096 bytes after its start; index
+/// entries point after their records, and index records lack the type.
+fn raw_padding() -> Bag {
+    let header = |pos: u64| record(&[("index_pos", &pos.to_le_bytes()), ("op", &[3])], b"");
+    let mut data = Vec::new();
+    let mut bag =
+        Bag::plain().other("3", header(0)).note("raw_padding").lay([b' '; 4096 - 38]).define(&chatter());
+    for i in 0..3 {
+        bag = bag.say(&chatter(), stamp(i), "x");
+        data.extend(lay![stamp(i), bag.at() as u64]);
+    }
+    let pos = bag.at() as u64;
+    bag.set(16, header(pos))
+        .note("index_differs")
+        .other("4", index_record("/chatter", None, [0, 3], &data))
+        .section(Some(pos), Some(4058), "differs")
+}
+
+/// The first bag header got the position of the second section's index; the second stays 0.
+fn two_sections() -> Made {
+    let bag = recorded(0..3);
+    let first = bag.at() as u64;
+    let bag = bag.close();
+    let second = bag.at();
+    let bag = bag.begin_section().talk(&chatter(), 0..2);
+    let pos = (bag.at() - second) as u64;
+    assert_ne!(pos, first, "or nothing would be wrong");
+    let records = bag.index_records();
+    let bag = bag
+        .each(records, |bag, record| bag.other("4", record))
+        .section(Some(0), None, "exact")
+        .note_at(16, "index_pos_wrong")
+        .note_at(second + 16, "index_pos_wrong");
+    let mut made = Made::from(bag);
+    // After the version line, two lengths and the name.
+    made.bytes[34..42].copy_from_slice(&pos.to_le_bytes());
+    made.expected["rosbag"]["sections"][0]["index_pos"] = pos.into();
+    made
+}

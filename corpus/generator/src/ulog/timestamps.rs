@@ -1,0 +1,124 @@
+//! Times: position, width, and order.
+
+use super::log::{Log, plain};
+use super::{PLAIN, START, time};
+use crate::cases;
+use crate::shape::values;
+
+cases! {
+    "timestamp-out-of-range" [D14]
+        "two times past the year 2262, which nanoseconds in 64 bits cannot hold: rows without a time" =>
+        plain().rows(0..3).note("timestamp_out_of_range")
+            .each([u64::MAX, 1 << 63], |log, us| log.row_at(0, None, values![us, 0.5])).rows(3..6);
+    "timestamp-not-first" [D14] "the time is a field in the middle" =>
+        Log::new().topic("t:float x;uint8_t k;uint64_t timestamp;uint16_t n;")
+            .each(0..4, |log, i| log.row(0, values![f32::from(i), 6, time(i), i]));
+    "timestamps-zero+equal+falling" [D14] "such times are data, and rows stay in file order" =>
+        plain().row(0, values![time(0), 0.0])
+            // Noted once, at the first of four: 0 is a time too.
+            .note("timestamps_fall")
+            .each((1_u16..).zip([0, time(3), time(3), time(1), 1, time(2), 0]), |log, (i, us)| {
+                log.row(0, values![us, f32::from(i)])
+            })
+            // Takes the log time, which is that of the third row.
+            .dropout(4);
+    "timestamps-stale" [D14]
+        "one time 20 minutes behind all others, and a topic that is stuck before the log: the data ends where the others \
+         do, and a dropout is where its gap is" => {
+        const BEGIN: u64 = 30_000_000;
+        let at = |i: u16| BEGIN + 10_000 * u64::from(i);
+        Log::starting(1, BEGIN).flag_bits([0; 8], [0; 8], b"").format(PLAIN)
+            .format("stuck:uint64_t timestamp;uint8_t n;").format("mission:uint64_t timestamp;uint8_t n;")
+            .subscribe("t", 0, 0).subscribe("stuck", 0, 1).subscribe("mission", 0, 2).note("stale_times")
+            .each(0..60, |log, i| {
+                log.row(1, values![2_069_758, u8::from(i % 2 == 0)]).row(0, values![at(i), f32::from(i)])
+            })
+            .row(2, values![at(59), 1]).stale_row(2, 1_200_000_000, values![1_200_000_000, 2])
+            // At the log time, which that row does not change.
+            .dropout(30).parameter("float P", 1.5)
+            .each(62..120, |log, i| log.row(0, values![at(i), f32::from(i)]))
+            .note("timestamps_fall").row(2, values![at(119), 3])
+    };
+    "gaps+dropout" [D14]
+        "three gaps of 110 ms: of one topic alone, of both topics, and of one topic with a dropout. Only the last two are \
+         records that are missing" => {
+        let lacks_first = |i: u16| (20..30).contains(&i) || (60..70).contains(&i) || (100..110).contains(&i);
+        Log::new().format(PLAIN).format("u:uint64_t timestamp;float x;").subscribe("t", 0, 0).subscribe("u", 0, 1)
+            .each(0..150_u16, |log, i| {
+                let log = if i == 100 { log.dropout(100) } else { log };
+                let log = if lacks_first(i) { log } else { log.row(0, values![time(i), f32::from(i)]) };
+                if (60..70).contains(&i) { log } else { log.row(1, values![time(i), f32::from(i)]) }
+            })
+    };
+    "timestamp-sample" [D14] "a second time field is an ordinary one" =>
+        Log::new().topic("t:uint64_t timestamp;uint64_t timestamp_sample;float x;")
+            .each(0..3, |log, i| log.row(0, values![time(i), time(i) - 700, f32::from(i)]));
+    "nested-timestamp" [D14] "only the top level's timestamp is the row's time" =>
+        Log::new().format(WITH_TIME).topic("t:e e;uint64_t timestamp;float x;")
+            .each(0..3, |log, i| log.row(0, values![values![5, 1.0], time(i), f32::from(i)]));
+    "no-timestamp" [D15] "rows without time are kept" =>
+        Log::new().topic("t:float x;uint16_t k;").note("no_timestamp")
+            .each(0..5_u16, |log, i| log.row(0, values![f32::from(i), i]));
+    "no-timestamp+start-0" [D15] "rows without time in a log that starts at 0" =>
+        Log::starting(1, 0).flag_bits([0; 8], [0; 8], b"").topic("t:float x;uint16_t k;").note("no_timestamp")
+            .each(0..5_u16, |log, i| log.row(0, values![f32::from(i), i]));
+    "no-timestamp+nested-timestamp" [D14 D15] "a nested timestamp gives the row no time" =>
+        Log::new().format(WITH_TIME).topic("t:e e;").note("no_timestamp")
+            .each(0..3, |log, i| log.row(0, values![values![time(i), 1.0]]));
+    "timestamp-u8-ms" [D16] "times of 8 bits count milliseconds and wrap four times a second" =>
+        Log::new().topic("n:uint8_t timestamp;float x;").note("narrow_timestamp")
+            // 100 ms apart: less than half the 256 ms after which the counter starts again.
+            .each(0..12_u16, |log, i| {
+                let ms = 1000 + 100 * u64::from(i);
+                log.row_at(0, Some(ms * 1000), values![ms & 0xFF, f32::from(i)])
+            });
+    "timestamp-u16" [D16] "times of 16 bits wrap every 65 ms" => narrow().each(0..12, |log, i| low(log, START, i));
+    "timestamp-u16+dropout" [D16] "a dropout of one second lies between two rows" =>
+        // Two dropouts add up to the second that is missing.
+        narrow().each(0..5, |log, i| low(log, START, i)).dropout(600).dropout(400)
+            .each(5..10, |log, i| low(log, START + 1_000_000, i));
+    "timestamp-u16+quiet-topic" [D16] "rows a second apart are placed by the times of another topic" => {
+        let log = Log::new().format(PLAIN).topic(NARROW).subscribe("t", 0, 1);
+        let third = log.at() + 3 * 17;
+        log.note_at(third, "narrow_timestamp")
+            .each(0..9_u16, |log, i| {
+                let us = START + 300_000 * u64::from(i);
+                let log = log.row(1, values![us, f32::from(i)]);
+                // Each is 2 ms after a row of the other topic, and 0.9 s after its own last one.
+                let us = us + 2_000;
+                if i % 3 == 2 { log.row_at(0, Some(us), values![us & 0xFFFF, f32::from(i)]) } else { log }
+            })
+            .rows_of(1, 300..301)
+    };
+    "timestamp-u16-out-of-range" [D14 D16] "narrow times that go on past the year 2262: rows without a time" => {
+        const LAST: u64 = i64::MAX as u64 / 1000;
+        let start = LAST - 30_000;
+        let late = |i: u16| values![(start + 20_000 * u64::from(i)) & 0xFFFF, f32::from(i)];
+        Log::starting(1, start).flag_bits([0; 8], [0; 8], b"").utc("clock_is_unix", 0).topic(NARROW)
+            .note("narrow_timestamp").each(0..2, |log, i| low(log, start, i))
+            .note("timestamp_out_of_range").each(2..4_u16, |log, i| log.late_row(0, start + 20_000, late(i)))
+    };
+    "timestamp-u32" [D16] "times of 32 bits wrap after 71 minutes" => {
+        let start = (1 << 32) - 2_000_000;
+        Log::starting(1, start).flag_bits([0; 8], [0; 8], b"").topic("n:uint32_t timestamp;float x;")
+            .note("narrow_timestamp")
+            .each(0..8_u16, |log, i| {
+                let us = start + 500_000 * u64::from(i);
+                log.row_at(0, Some(us), values![us & 0xFFFF_FFFF, f32::from(i)])
+            })
+    };
+}
+
+const WITH_TIME: &str = "e:uint64_t timestamp;float v;";
+const NARROW: &str = "n:uint16_t timestamp;float x;";
+
+/// Returns a log with a topic that has 16-bit times.
+fn narrow() -> Log {
+    Log::new().topic(NARROW).note("narrow_timestamp")
+}
+
+/// Adds its row `i`, 20 ms apart from `from` on: the stored bits of the time.
+fn low(log: Log, from: u64, i: u16) -> Log {
+    let us = from + 20_000 * u64::from(i);
+    log.row_at(0, Some(us), values![us & 0xFFFF, f32::from(i)])
+}

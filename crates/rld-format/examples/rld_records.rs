@@ -1,0 +1,18 @@
+//! Prints the records of one topic of a power log as JSON: `cargo run -p rld-format --example rld_records -- power.rld samples`
+#![allow(clippy::print_stdout, reason = "a program for a terminal")]
+
+use rld_format::{LogReader, RldReader, Select};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let [path, topic] = two_arguments()?;
+    let log = RldReader::open(path)?;
+    for record in log.records(&Select::topic(topic)) {
+        println!("{}", record?.value()?.to_json());
+    }
+    Ok(())
+}
+
+fn two_arguments() -> Result<[String; 2], &'static str> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    arguments.try_into().map_err(|_| "name a log and a topic")
+}

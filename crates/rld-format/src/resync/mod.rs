@@ -1,0 +1,422 @@
+//! Resynchronization: finds the blocks of a file one after the other, also after bytes that are
+//! missing or were added (rule D37 of docs/formats/rld.md).
+//!
+//! Rows have no marks, but each block starts with the times of two clocks, and blocks have a known
+//! length and duration. If there are no valid times where the next block should start, block times
+//! are searched for nearby. The block before them is left out as a whole, because nothing shows
+//! which of its bytes are missing, and all later rows of the block would be read wrongly.
+//!
+//! The reader and the stream both call [`BlockScan::next`] with a window of bytes, so they make the
+//! same decisions.
+
+use std::ops::Range;
+
+use rovelog_core::scan::{NeedMore, Window};
+use rovelog_core::text::count;
+use zerocopy::FromBytes;
+
+use crate::clock::{blocks_between, follows, is_plausible, span};
+use crate::layout::{BlockRun, Layout};
+use crate::validate::Validated;
+use crate::wire::{BLOCK_TIMES_LEN, BlockTimes};
+
+/// Maximum number of missing or added bytes that the search bridges: 16 pages of 4 KiB.
+pub(crate) const MAX_SHIFT: u64 = 64 << 10;
+
+/// Maximum length of blocks that are checked, because a stream has to buffer a few blocks. Blocks
+/// of the logger are shorter: one second at 64 kSPS takes 2.6 MB.
+const MAX_CHECKED_BLOCK_LEN: u64 = 4 << 20;
+
+/// Number of offsets that may be searched at the start of a file.
+const INITIAL_BUDGET: u64 = 1 << 20;
+
+/// Number of further offsets that may be searched for each byte read, which keeps the work
+/// proportional to the size of the file.
+const BUDGET_PER_BYTE: u64 = 2;
+
+/// Maximum number of candidates that are kept until a later one confirms them.
+const MAX_CANDIDATES: usize = 16;
+
+/// The next item in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A block at offset `at` with `rows` rows. If the window ends within the block, the number of
+    /// rows is an upper bound.
+    Block { at: u64, rows: u64 },
+    /// Blocks that are left out because they are together too short or too long.
+    LeftOut(LeftOut),
+    /// The end of the blocks.
+    End,
+}
+
+/// A range of blocks that is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    pub(crate) range: Range<u64>,
+    /// Number of bytes that intact blocks with these rows would have.
+    expected: u64,
+    pub(crate) rows: u64,
+}
+
+impl LeftOut {
+    /// Returns the message about these blocks. `row` is the number of the row after them.
+    pub(crate) fn text(&self, row: u64) -> String {
+        let there = self.range.end - self.range.start;
+        let wrong = match there.checked_sub(self.expected) {
+            None => format!("{} too short", count(self.expected - there, "byte")),
+            Some(more) => format!("{} too long", count(more, "byte")),
+        };
+        let are = if self.rows == 1 { "is" } else { "are" };
+        format!("{} before row {row} {are} left out: the block is {wrong}", count(self.rows, "row"))
+    }
+}
+
+// Example: blocks have 112 bytes and take 20 ms. The blocks of an intact file start at 88, 200, 312
+// and 424. Three bytes of the block at 200 are missing:
+//
+//     offset 200    times of block 1
+//     offset 312    where block 2 should start: bytes of a row, so a search starts
+//     offset 309    valid times 20 ms after block 1: a candidate for block 2
+//     offset 421    valid times 20 ms after the candidate: they confirm it
+//
+// `next` returns `LeftOut` with the 109 bytes from 200 to 309 and the 20 rows of block 1, then the
+// block at 309. The rows before the missing bytes are intact but lost, too: nothing in the file
+// shows how many there are.
+//
+// A candidate needs confirmation because bytes of rows can look like times. If 309 were the last
+// block that the header counts, no block could confirm it, and none is required.
+
+/// Finds the blocks of a file, in file order.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockScan {
+    /// The layout of rows. If rows cannot be located, this is the default layout, which has no
+    /// rows.
+    layout: Layout,
+    /// Duration of a block in nanoseconds; `None` if lengths of blocks are not checked.
+    period: Option<i64>,
+    /// Number of rows by the header; `None` if its counts contradict each other.
+    counted: Option<u64>,
+    /// Number of rows to read.
+    limit: u64,
+    /// Offset of the next block.
+    at: u64,
+    /// Number of rows before the next block, including rows that were left out.
+    before: u64,
+    run: BlockRun,
+    /// The times of the first block that was not left out.
+    first: Option<BlockTimes>,
+    /// The last block whose times are trusted. Candidates are compared with it.
+    reference: Option<TimedBlock>,
+    /// Number of offsets that may still be searched.
+    budget: u64,
+    /// Offset up to which a search without a result has got since `reference` was set.
+    searched_until: u64,
+    /// Candidates that continue `reference` but are not confirmed yet.
+    candidates: Vec<TimedBlock>,
+}
+
+/// A block with valid times.
+#[derive(Clone, Copy, Debug)]
+struct TimedBlock {
+    at: u64,
+    /// Number of the block, counting blocks that were left out.
+    number: u64,
+    times: BlockTimes,
+}
+
+impl BlockScan {
+    /// Starts at the first block. `is_checked` is false if only parts of the file were fetched.
+    pub(crate) fn new(file: &Validated, is_checked: bool) -> Self {
+        let layout = file.layout.clone().unwrap_or_default();
+        let (rate, at) = (file.header.lead_in.sample_rate.get(), layout.header);
+        let period = i64::try_from(span(layout.block_rows, rate)).ok();
+        let period = period.filter(|_| is_checked && rate > 0 && layout.block <= MAX_CHECKED_BLOCK_LEN);
+        Self {
+            layout,
+            period,
+            counted: file.declared,
+            limit: file.rows_to_read().unwrap_or(u64::MAX),
+            at,
+            before: 0,
+            run: BlockRun::from(at),
+            first: None,
+            reference: None,
+            budget: INITIAL_BUDGET,
+            searched_until: 0,
+            candidates: Vec::new(),
+        }
+    }
+
+    /// Returns the current run of blocks at regular distances.
+    pub(crate) fn run(&self) -> BlockRun {
+        self.run
+    }
+
+    /// Returns the next item. The window must start at or before the end of the last item.
+    ///
+    /// # Errors
+    /// Returns an error if more bytes are needed to decide. The state does not change in this case.
+    pub(crate) fn next(&mut self, window: Window<'_>) -> Result<Step, NeedMore> {
+        let rows = self.limit.saturating_sub(self.before).min(self.layout.block_rows);
+        let smallest = BLOCK_TIMES_LEN + self.layout.row as u64;
+        if rows == 0 || window.slice(self.at, self.at + smallest)?.is_none() {
+            return Ok(Step::End);
+        }
+        if let Some(period) = self.period
+            && self.counted.is_none_or(|counted| self.before < counted)
+            && let Some(left_out) = self.check(window, period)?
+        {
+            self.add_budget(left_out.range.end - left_out.range.start);
+            self.at = left_out.range.end;
+            self.before += left_out.rows;
+            self.run =
+                BlockRun { at: self.at, before: self.before, left_out: self.run.left_out + left_out.rows };
+            return Ok(Step::LeftOut(left_out));
+        }
+        let at = self.at;
+        let bytes = window.end() - at - BLOCK_TIMES_LEN;
+        let rows = if window.eof { rows.min(bytes / self.layout.row as u64) } else { rows };
+        self.first = self.first.or(window.view::<BlockTimes>(at)?.copied());
+        self.at += self.layout.block;
+        self.before += self.layout.block_rows;
+        self.add_budget(self.layout.block);
+        Ok(Step::Block { at, rows })
+    }
+
+    /// Adds the search budget for bytes that were read.
+    fn add_budget(&mut self, bytes: u64) {
+        self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
+    }
+
+    /// Sets the block that later candidates are compared with.
+    fn set_reference(&mut self, block: TimedBlock) {
+        self.reference = Some(block);
+        self.searched_until = 0;
+        self.candidates.clear();
+    }
+
+    fn number(&self) -> u64 {
+        self.before / self.layout.block_rows
+    }
+
+    /// Returns whether this is the last block that the header counts.
+    fn is_last(&self, number: u64) -> bool {
+        self.counted.is_some_and(|counted| number + 1 >= self.layout.blocks(counted))
+    }
+
+    /// Checks the length of the next block. If it is wrong, searches for the block where reading
+    /// resumes, and returns the blocks to leave out.
+    fn check(&mut self, window: Window<'_>, period: i64) -> Result<Option<LeftOut>, NeedMore> {
+        let number = self.number();
+        let next = self.at + self.layout.block;
+        let times = if self.is_last(number) { None } else { window.view::<BlockTimes>(next)? };
+        let Some(times) = times else { return self.check_last(window) };
+        let own = window.view::<BlockTimes>(self.at)?.filter(|times| is_plausible(times));
+        let own = own.map(|times| TimedBlock { at: self.at, number, times: *times });
+        // Valid times are accepted even if they do not continue the times before: after recovery,
+        // other blocks come before them, and the recovered log must be read in the same way. But
+        // only times that continue become the reference.
+        if is_plausible(times) {
+            let there = TimedBlock { at: next, number: number + 1, times: *times };
+            let continues = |block: &TimedBlock| blocks_between(&block.times, times, period).is_some();
+            if self.reference.is_none() || own.iter().chain(&self.reference).any(continues) {
+                self.set_reference(there);
+            }
+            return Ok(None);
+        }
+        let Some(resumed) = self.search(window, own, period)? else { return Ok(None) };
+        // If the second block of a recovered log does not follow the first, its rows may have an
+        // extra word (D28). Then the length of the block is not the problem.
+        let is_second = self.before - self.run.left_out == self.layout.block_rows;
+        let first = self.first.filter(|first| is_second && is_plausible(first));
+        if first.is_some_and(|first| !follows(&first, &resumed.times)) {
+            return Ok(None);
+        }
+        let blocks = resumed.number - number;
+        self.set_reference(resumed);
+        Ok(Some(LeftOut {
+            range: self.at..resumed.at,
+            expected: blocks * self.layout.block,
+            rows: blocks * self.layout.block_rows,
+        }))
+    }
+
+    /// Checks the last block, which has no block after it. Returns the rest of the file to leave
+    /// out, if blocks were left out before and the rest does not have the length that the header
+    /// implies.
+    fn check_last(&self, window: Window<'_>) -> Result<Option<LeftOut>, NeedMore> {
+        let Some(counted) = self.counted.filter(|_| self.run.left_out > 0) else { return Ok(None) };
+        let rows = counted - self.before;
+        let Ok(expected) = u64::try_from(self.layout.body(rows)) else { return Ok(None) };
+        let end = self.at.saturating_add(expected);
+        // If much more follows, nothing is left out, so that a stream need not wait for the end.
+        let until = end.saturating_add(MAX_SHIFT);
+        if !window.eof && window.end() <= until {
+            return Err(NeedMore(until.saturating_add(1)));
+        }
+        let is_whole = [end, self.at + self.layout.block].contains(&window.end());
+        if window.end() > until || is_whole {
+            return Ok(None);
+        }
+        // The header may count too few blocks: another one follows.
+        let own = window.view::<BlockTimes>(self.at)?;
+        let times = window.view::<BlockTimes>(end)?;
+        if own.zip(times).is_some_and(|(own, times)| follows(own, times)) {
+            return Ok(None);
+        }
+        Ok(Some(LeftOut { range: self.at..window.end(), expected, rows }))
+    }
+
+    /// Returns whether `blocks` blocks follow `first` at regular distances, both in bytes and in
+    /// time.
+    fn is_followed_by(
+        &self,
+        window: Window<'_>,
+        first: &TimedBlock,
+        period: i64,
+        blocks: u64,
+    ) -> Result<bool, NeedMore> {
+        let (mut at, mut before) = (first.at, &first.times);
+        for _ in 0..blocks {
+            at += self.layout.block;
+            let Some(times) = window.view::<BlockTimes>(at)? else { return Ok(false) };
+            if blocks_between(before, times, period) != Some(1) {
+                return Ok(false);
+            }
+            before = times;
+        }
+        Ok(true)
+    }
+
+    /// Returns the ranges to search, in ascending order: [`MAX_SHIFT`] bytes around the expected
+    /// offsets of the next three blocks.
+    fn ranges(&self) -> [Range<u64>; 3] {
+        let mut from = self.at + BLOCK_TIMES_LEN;
+        [1, 2, 3].map(|blocks| {
+            let expected = self.at + blocks * self.layout.block;
+            let range = from.max(expected.saturating_sub(MAX_SHIFT))..expected + MAX_SHIFT + 1;
+            from = range.end;
+            range
+        })
+    }
+
+    /// Searches for the block where reading resumes. Returns `None` if that block is at a regular
+    /// distance, or if no block is found. `own` is the block that is checked, if its times are
+    /// plausible.
+    fn search(
+        &mut self,
+        window: Window<'_>,
+        own: Option<TimedBlock>,
+        period: i64,
+    ) -> Result<Option<TimedBlock>, NeedMore> {
+        let ranges = self.ranges();
+        let end = ranges[2].end;
+        // Offsets that were searched with the same reference block are not searched again.
+        let ranges = ranges.map(|range| range.start.max(self.searched_until)..range.end);
+        if self.budget < ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum() {
+            return Ok(None);
+        }
+        let until = end + 2 * self.layout.block + BLOCK_TIMES_LEN;
+        if !window.eof && window.end() < until {
+            return Err(NeedMore(until));
+        }
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.retain(|candidate| {
+            candidate.number > self.number() && candidate.at >= self.at + BLOCK_TIMES_LEN
+        });
+        for range in ranges {
+            let to = window.end().min(range.end + BLOCK_TIMES_LEN - 1);
+            let bytes = window.slice(range.start.min(to), to)?.unwrap_or_default();
+            let len = usize::try_from(BLOCK_TIMES_LEN).expect("small");
+            for (at, bytes) in (range.start..).zip(bytes.windows(len)) {
+                self.budget = self.budget.saturating_sub(1);
+                let Some(times) = BlockTimes::ref_from_bytes(bytes).ok().filter(|times| is_plausible(times))
+                else {
+                    continue;
+                };
+                let Some(candidate) = self.candidate(window, (at, times), own, period)? else { continue };
+                // The candidate may continue an earlier candidate, and so confirm it.
+                if let Some(first) = candidates.iter().find(|first| self.continues(first, &candidate, period))
+                {
+                    return Ok(Some(*first));
+                }
+                if (at - self.at).is_multiple_of(self.layout.block) {
+                    return Ok(None);
+                }
+                if self.is_confirmed(window, &candidate, period)? {
+                    return Ok(Some(candidate));
+                }
+                if candidates.len() < MAX_CANDIDATES {
+                    candidates.push(candidate);
+                }
+            }
+        }
+        (self.searched_until, self.candidates) = (end, candidates);
+        Ok(None)
+    }
+
+    /// Returns whether a candidate is confirmed: the next block follows at a regular distance, or
+    /// the candidate is the last block that the header counts or the file has room for.
+    fn is_confirmed(
+        &self,
+        window: Window<'_>,
+        candidate: &TimedBlock,
+        period: i64,
+    ) -> Result<bool, NeedMore> {
+        let is_last = candidate.at + self.layout.block + BLOCK_TIMES_LEN > self.end(window);
+        Ok(is_last || self.is_followed_by(window, candidate, period, 1)?)
+    }
+
+    /// Returns the offset at which the rows end if no further block is left out. Recovery ends a
+    /// log there, so that the recovered log is read in the same way.
+    fn end(&self, window: Window<'_>) -> u64 {
+        let bytes = window.end() - self.run.at;
+        let counted = self.counted.map_or(u64::MAX, |counted| counted - self.run.before);
+        let rows = self.layout.rows_in(bytes).min(counted);
+        self.run.at + u64::try_from(self.layout.body(rows)).unwrap_or(bytes)
+    }
+
+    /// Returns the block that starts at offset `at`, if its times continue those of an earlier
+    /// block, or if two more blocks follow at regular distances.
+    fn candidate(
+        &self,
+        window: Window<'_>,
+        (at, times): (u64, &BlockTimes),
+        own: Option<TimedBlock>,
+        period: i64,
+    ) -> Result<Option<TimedBlock>, NeedMore> {
+        let of = |number: u64| TimedBlock { at, number, times: *times };
+        let is_counted = |candidate: &TimedBlock| {
+            let later = candidate.number > self.number();
+            later && self.counted.is_none_or(|counted| candidate.number < self.layout.blocks(counted))
+        };
+        for reference in [own, self.reference].iter().flatten() {
+            let candidate =
+                blocks_between(&reference.times, times, period).map(|blocks| of(reference.number + blocks));
+            let candidate = candidate
+                .filter(|candidate| self.continues(reference, candidate, period) && is_counted(candidate));
+            if candidate.is_some() {
+                return Ok(candidate);
+            }
+        }
+        if self.reference.is_some_and(|reference| !follows(&reference.times, times)) {
+            return Ok(None);
+        }
+        let blocks = ((at - self.at + self.layout.block / 2) / self.layout.block).max(1);
+        let candidate = of(self.number() + blocks);
+        Ok((is_counted(&candidate) && self.is_followed_by(window, &candidate, period, 2)?)
+            .then_some(candidate))
+    }
+
+    /// Returns whether a candidate continues `first`: its times are a whole number of blocks later,
+    /// and its offset is at most [`MAX_SHIFT`] off.
+    fn continues(&self, first: &TimedBlock, candidate: &TimedBlock, period: i64) -> bool {
+        let blocks = blocks_between(&first.times, &candidate.times, period);
+        let bytes = blocks.and_then(|blocks| blocks.checked_mul(self.layout.block));
+        let expected = bytes.and_then(|bytes| first.at.checked_add(bytes));
+        expected.is_some_and(|expected| candidate.at.abs_diff(expected) <= MAX_SHIFT)
+    }
+}
+
+#[cfg(test)]
+mod tests;

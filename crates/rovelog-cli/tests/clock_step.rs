@@ -1,0 +1,165 @@
+//! RocketLogger logs whose UTC clock was set during the recording (docs/formats/rld.md, section 3):
+//! durations, sums over time, windows and slices follow the monotonic clock, and each row keeps its
+//! own UTC.
+
+mod common;
+
+use std::fs;
+use std::io::Cursor;
+
+use common::Place;
+use rovelog::rld_format::unit::Unit;
+use rovelog::rld_format::wire::BlockTimes;
+use rovelog::rld_format::{ChannelSpec, LogSpec, RldWriter, encode_row};
+use serde_json::Value;
+
+const SECOND: i128 = 1_000_000_000;
+/// 2016-06-15T22:13:11Z.
+const START: i128 = 1_466_028_791 * SECOND;
+/// Nanoseconds of a block of 100 rows at 100 SPS.
+const BLOCK: i128 = 1_003_520_000;
+const BLOCKS: i128 = 60;
+const SIX_YEARS: i128 = 195_526_720 * SECOND;
+
+/// Returns a log of 60 s with 3.3 V and 1 uA, whose clock is set by `step` after 20 blocks.
+fn log(step: i128) -> Vec<u8> {
+    let channels = vec![
+        ChannelSpec::range("I1L_valid"),
+        ChannelSpec::analog("V1", Unit::Volt, -8),
+        ChannelSpec::analog("I1L", Unit::Ampere, -11).valid_if("I1L_valid"),
+        ChannelSpec::analog("I1H", Unit::Ampere, -9),
+    ];
+    let spec =
+        LogSpec { channels, block_rows: 100, start: i64::try_from(START).unwrap(), ..LogSpec::new(100) };
+    let mut log = RldWriter::new(Cursor::new(Vec::new()), spec.header().unwrap()).unwrap();
+    let mut rows = Vec::new();
+    for _ in 0..100 {
+        encode_row(log.layout(), &[1], &[330_000_000, 100_000, 1_000], &mut rows).unwrap();
+    }
+    for block in 0..BLOCKS {
+        let since = block * BLOCK;
+        let set = if block < 20 { 0 } else { step };
+        let times = BlockTimes::new(START + since + set, 5 * SECOND + since).unwrap();
+        log.block(&times, &rows).unwrap();
+    }
+    log.finish_in_place().unwrap().0.into_inner()
+}
+
+/// Returns a folder with logs whose clock was not set, and set by years, by 5 s, and back by 2 s.
+fn place() -> Place {
+    let place = Place::new("rld", &[]);
+    for (name, step) in [("none", 0), ("years", SIX_YEARS), ("ahead", 5 * SECOND), ("back", -2 * SECOND)] {
+        fs::write(place.path(&format!("{name}.rld")), log(step)).unwrap();
+    }
+    place
+}
+
+const LOGS: [&str; 4] = ["none.rld", "years.rld", "ahead.rld", "back.rld"];
+
+fn stdout(place: &Place, line: &str) -> String {
+    let output = place.run(line);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{line}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn durations_rates_and_sums_do_not_depend_on_a_clock_that_was_set() {
+    let place = place();
+    for log in LOGS {
+        let info = stdout(&place, &format!("info {log}"));
+        // 6000 rows of 10.0352 ms; from the first to the last is one less.
+        assert!(info.contains("duration:    1m 0.2011648s"), "{info}");
+        assert!(info.contains("gaps:        none") && info.contains("99.65"), "{info}");
+        // 3.3 uW for 60.2011648 s, and 3.3 uW for each of 6000 rows.
+        let integral = stdout(&place, &format!("stats {log} --fields 'E=integral(V1*I1)'"));
+        assert!(integral.contains("0.0001986638"), "{log}: {integral}");
+        let energy = stdout(&place, &format!("stats {log} --energy"));
+        assert!(energy.contains("0.000198697"), "{log}: {energy}");
+        let slope = stdout(&place, &format!("stats {log} --fields 'D=derivative(V1)' -f csv"));
+        assert!(!slope.to_lowercase().contains("inf"), "{log}: {slope}");
+        let check = stdout(&place, &format!("check {log}"));
+        assert!(!check.contains("missing"), "{log}: {check}");
+        assert_eq!(check.contains("W-RLD-121"), log != "none.rld", "{log}: {check}");
+        let held = stdout(&place, &format!("events {log} 'I1 > 1e-7 for 5s' -f ndjson"));
+        assert_eq!(held.lines().count(), 1, "{log}: {held}");
+    }
+    let check = stdout(&place, "check years.rld");
+    assert!(check.contains("the clock was set by 195526720.0 s before row 2000"), "{check}");
+}
+
+#[test]
+fn windows_slices_and_regular_rows_follow_the_monotonic_clock() {
+    let place = place();
+    for log in LOGS {
+        // 20 s are 1993 rows of 10.0352 ms.
+        stdout(&place, &format!("slice {log} -S +10s -E +30s -o part.rld --force"));
+        let part: Value = serde_json::from_str(&stdout(&place, "info part.rld -f json")).unwrap();
+        assert_eq!(part["records"].to_string().trim_matches('"'), "1993", "{log}");
+        let rows = stdout(&place, &format!("export {log} --every 1s --to csv"));
+        assert_eq!(rows.lines().count(), 1 + 61, "{log}");
+        let windows = stdout(&place, &format!("stats {log} --window 5s --fields V1 -f csv"));
+        // 12 whole windows and the rest.
+        assert_eq!(windows.lines().count(), 1 + 13, "{log}: {windows}");
+    }
+    // A step inside a block of the new file.
+    let said = place.run("slice ahead.rld -S +10s -E +30s -o part.rld --force");
+    let said = format!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+    assert!(said.contains("97 rows after the clock was set have UTC from before"), "{said}");
+}
+
+#[test]
+fn each_row_has_its_own_utc_and_boot_shows_the_monotonic_clock() {
+    let place = place();
+    let cells = |line: &str, row: usize| {
+        let csv = stdout(&place, line);
+        csv.lines().nth(1 + row).unwrap().split(',').take(2).collect::<Vec<_>>().join(" ")
+    };
+    // Row 2000 is 20.0704 s after the start.
+    for (log, utc) in [
+        ("none.rld", "2016-06-15T22:13:31.070400000Z"),
+        ("years.rld", "2022-08-26T23:12:11.070400000Z"),
+        ("ahead.rld", "2016-06-15T22:13:36.070400000Z"),
+        ("back.rld", "2016-06-15T22:13:29.070400000Z"),
+    ] {
+        for command in [format!("cat {log} -f csv"), format!("export {log} --to csv")] {
+            assert!(cells(&command, 2000).starts_with(utc), "{command}: {}", cells(&command, 2000));
+            assert!(cells(&command, 0).starts_with("2016-06-15T22:13:11.000000000Z"), "{command}");
+        }
+        let boot = cells(&format!("cat {log} --time-base boot -f csv"), 2000);
+        assert_eq!(boot, format!("{utc} 25070400000"), "{log}");
+        let relative = cells(&format!("cat {log} --time-base relative -f csv"), 2000);
+        assert_eq!(relative, format!("{utc} 20070400000"), "{log}");
+        let text = stdout(&place, &format!("cat {log} --time-base boot"));
+        assert!(text.lines().nth(2000).unwrap().trim_start().starts_with("25.070400"), "{log}");
+    }
+    // Times in UTC, in the base, and in a pipe.
+    let after = stdout(&place, "cat years.rld -S 2022-08-26T00:00:00Z");
+    assert_eq!(after.lines().count(), 4000);
+    let before = stdout(&place, "cat years.rld -E 2022-08-26T00:00:00Z");
+    assert_eq!(before.lines().count(), 2000);
+    // The second from 22:13:30 occurs twice: both are shown.
+    let twice = stdout(&place, "cat back.rld -S 2016-06-15T22:13:30Z -E 2016-06-15T22:13:31Z");
+    assert_eq!(twice.lines().count(), 299);
+    let piped = common::run_in("rld", "cat - --time-base boot", &log(SIX_YEARS));
+    let piped = String::from_utf8(piped.stdout).unwrap();
+    assert!(piped.lines().nth(2000).unwrap().trim_start().starts_with("25.070400"));
+    let refused = common::shown_in("rosbag", "cat recorded.bag --time-base boot", b"");
+    assert!(refused.contains("the log has only UTC") && refused.contains("[exit 2]"), "{refused}");
+}
+
+/// A log whose clock goes back in itself stays on UTC, and may look years long.
+#[test]
+fn rows_at_regular_times_are_not_many_more_than_records() {
+    let place = place();
+    let line = "export years.rld --every 1us --to csv";
+    let output = place.run(&format!("{line} -o rows.csv"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("but it has 6000 records") && said.contains("--force"), "{said}");
+    assert!(!place.path("rows.csv").exists());
+    // A narrower window, few rows, and --force.
+    stdout(&place, &format!("{line} -S +1s -E +1.01s -o rows.csv"));
+    stdout(&place, "export years.rld --every 1ms -S +1s -E +11s -o rows.csv --force");
+    stdout(&place, "export years.rld --every 100us -S +1s -E +11s -o rows.csv --force");
+}

@@ -1,0 +1,105 @@
+//! File formats of compressed images, which logs contain byte for byte.
+
+/// File format of an image, found by its first bytes: what a log says about it can be wrong.
+///
+/// ```
+/// use rovelog_core::media::ImageFormat;
+///
+/// assert_eq!(ImageFormat::of(b"\x89PNG\r\n\x1a\n"), Some(ImageFormat::Png));
+/// assert_eq!(ImageFormat::of(b"text"), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImageFormat {
+    /// JPEG.
+    Jpeg,
+    /// PNG.
+    Png,
+    /// Windows bitmap.
+    Bmp,
+    /// WebP.
+    WebP,
+    /// TIFF.
+    Tiff,
+}
+
+impl ImageFormat {
+    /// Returns the format of a file that starts with these bytes; `None` if it is unknown.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
+            // Two letters are also the start of other data, so the size of the second header counts.
+            [b'B', b'M', ..]
+                if matches!(bytes.get(14..18), Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0])) =>
+            {
+                Some(Self::Bmp)
+            }
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
+            [b'I', b'I', 42, 0, ..] | [b'M', b'M', 0, 42, ..] => Some(Self::Tiff),
+            _ => None,
+        }
+    }
+
+    /// Returns the name, as in media types.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Jpeg => "jpeg",
+            Self::Png => "png",
+            Self::Bmp => "bmp",
+            Self::WebP => "webp",
+            Self::Tiff => "tiff",
+        }
+    }
+
+    /// Returns the extension of a file.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Jpeg => "jpg",
+            Self::Tiff => "tif",
+            other => other.name(),
+        }
+    }
+
+    /// Returns the media type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Jpeg => "image/jpeg",
+            Self::Png => "image/png",
+            Self::Bmp => "image/bmp",
+            Self::WebP => "image/webp",
+            Self::Tiff => "image/tiff",
+        }
+    }
+
+    /// Returns whether browsers show images of this format.
+    pub const fn is_for_browsers(self) -> bool {
+        !matches!(self, Self::Tiff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_is_found_by_the_first_bytes() {
+        let bitmap = [&b"BM"[..], &[0; 12], &40_u32.to_le_bytes()].concat();
+        for (bytes, format) in [
+            (&b"\xff\xd8\xff\xe0"[..], Some(ImageFormat::Jpeg)),
+            (b"\x89PNG\r\n\x1a\n..", Some(ImageFormat::Png)),
+            (&bitmap, Some(ImageFormat::Bmp)),
+            (b"RIFF\x10\0\0\0WEBPVP8 ", Some(ImageFormat::WebP)),
+            (b"II*\0", Some(ImageFormat::Tiff)),
+            (b"MM\0*", Some(ImageFormat::Tiff)),
+            (b"BMW is no bitmap, nor is this text", None),
+            (b"RIFF\x10\0\0\0WAVEfmt ", None),
+            (b"\xff\xd8", None),
+            (b"", None),
+        ] {
+            assert_eq!(ImageFormat::of(bytes), format, "{bytes:?}");
+        }
+        assert_eq!(ImageFormat::Tiff.extension(), "tif");
+        assert_eq!((ImageFormat::Jpeg.name(), ImageFormat::WebP.media_type()), ("jpeg", "image/webp"));
+    }
+}

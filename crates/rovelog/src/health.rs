@@ -1,0 +1,21 @@
+//! Health of the times of a log of any format.
+
+use rovelog_core::health::{self, Health};
+use rovelog_core::{Result, Select};
+
+use crate::AnyLog;
+
+/// Returns the health of the times of the selected records, by topic: gaps, missing records, jitter,
+/// and times that fall or repeat.
+///
+/// # Errors
+/// Returns an error if the log cannot be read.
+pub fn health(log: &AnyLog, select: &Select) -> Result<Health> {
+    let dropouts = match log {
+        #[cfg(feature = "ulog")]
+        AnyLog::Ulog(log) => log.dropouts().iter().filter_map(ulog_format::Dropout::span).collect(),
+        #[allow(unreachable_patterns, reason = "ULog may be the only format")]
+        _ => Vec::new(),
+    };
+    health::of(&**log, select, dropouts)
+}

@@ -1,0 +1,213 @@
+//! Several recordings in one file: rules D41, D42 and M10 of docs/formats/ulog.md.
+
+mod support;
+
+use rovelog_core::{LogReader as _, LogStream as _, ReadOptions, Record, RecoverOptions, Select};
+use support::open;
+use ulog_format::{FormatBuilder, UlogReader, UlogStream, UlogWriter};
+
+/// 2023-11-14 22:13:20 UTC, microseconds.
+const BOOT: u64 = 1_700_000_000_000_000;
+
+const SECOND: u64 = 1_000_000;
+
+/// Returns a log that starts at `start` microseconds after a boot at `boot` microseconds UTC, with 30
+/// GPS fixes and 30 rows of `t` in three seconds.
+fn log(start: u64, boot: u64) -> Vec<u8> {
+    let mut log = UlogWriter::new(Vec::new(), start).unwrap();
+    let gps = FormatBuilder::new("sensor_gps")
+        .field::<u64>("timestamp")
+        .field::<u64>("time_utc_usec")
+        .field::<u8>("fix_type");
+    log.define(&gps).unwrap();
+    log.define(&FormatBuilder::new("t").field::<u64>("timestamp")).unwrap();
+    let (gps, t) = (log.subscribe("sensor_gps", 0).unwrap(), log.subscribe("t", 0).unwrap());
+    for i in 0..30 {
+        let us = start + i * SECOND / 10;
+        let row = [&us.to_le_bytes()[..], &(boot + us).to_le_bytes(), &[3]].concat();
+        log.write_row_bytes(gps, &row).unwrap();
+        log.write_row_bytes(t, &us.to_le_bytes()).unwrap();
+        log.write_raw(b'L', &[b"6", &us.to_le_bytes()[..], b"text"].concat()).unwrap();
+    }
+    log.finish().unwrap()
+}
+
+/// Returns the Unix times of the rows of a topic, microseconds.
+fn utc(log: &UlogReader, topic: &str) -> Vec<i64> {
+    let offset = log.info().utc.as_ref().expect("a UTC offset").nanos;
+    let unix = |record: Record<'_>| (record.time.expect("a time").nanos + offset) / 1000;
+    log.records(&Select::topic(topic)).map(|record| unix(record.unwrap())).collect()
+}
+
+fn codes(log: &UlogReader) -> Vec<&'static str> {
+    log.diagnostics().list().iter().map(|note| note.rule.name).collect()
+}
+
+/// A day later, and after a longer time since boot: the clocks overlap.
+fn joined() -> (Vec<u8>, u64) {
+    let first = log(100 * SECOND, BOOT);
+    let at = first.len() as u64;
+    (([first, log(50 * SECOND, BOOT + 86_400 * SECOND)]).concat(), at)
+}
+
+#[test]
+fn a_second_log_has_its_own_utc() {
+    let (bytes, at) = joined();
+    let log = open(&bytes.into());
+    assert_eq!(codes(&log), ["second_header"]);
+    let note = &log.diagnostics().list()[0];
+    assert_eq!((note.range.start, log.info().records), (at, 120));
+    assert_eq!(
+        note.message,
+        format!("a second ULog header at byte {at}: 60 records of another log from 50.0 s to 52.9 s")
+    );
+    let first = i64::try_from(BOOT + 100 * SECOND).unwrap();
+    let second = i64::try_from(BOOT + 86_450 * SECOND).unwrap();
+    assert_eq!((utc(&log, "t/0")[0], utc(&log, "t/0")[29]), (first, first + 2_900_000));
+    assert_eq!((utc(&log, "t/0#2")[0], utc(&log, "t/0#2")[29]), (second, second + 2_900_000));
+    let texts: Vec<_> = log.texts().unwrap().map(|text| text.time.unwrap().nanos / 1000).collect();
+    assert_eq!((texts[0], texts[30]), (100_000_000, 86_450_000_000));
+    // In time order, whichever way the rows are read.
+    let times: Vec<_> =
+        log.records(&Select::all()).map(|record| record.unwrap().time.unwrap().nanos).collect();
+    assert!(times.is_sorted() && times.len() == 120);
+    let mut in_file =
+        log.records_in_file_order().map(|record| record.time.unwrap().nanos).collect::<Vec<_>>();
+    in_file.sort_unstable();
+    assert_eq!(in_file, times);
+}
+
+#[cfg(feature = "arrow")]
+#[test]
+fn columns_have_the_same_times() {
+    use rovelog_testing::timed_rows;
+
+    let (bytes, _) = joined();
+    let times = |log: &UlogReader| -> Vec<i64> {
+        let batches = log.batches(&Select::topics(["t/0", "t/0#2"].map(String::from)));
+        batches.flat_map(|batch| timed_rows(&batch.unwrap().1)).map(|(time, _)| time.unwrap()).collect()
+    };
+    let (fresh, indexed) = (open(&bytes.clone().into()), open(&bytes.into()));
+    assert_eq!(indexed.info().records, 120);
+    let (fresh, indexed) = (times(&fresh), times(&indexed));
+    assert_eq!((fresh[0], fresh[30], fresh.len()), (100_000_000_000, 86_450_000_000_000, 60));
+    assert_eq!(fresh, indexed);
+}
+
+#[test]
+fn without_a_utc_of_all_parts_there_is_none() {
+    // The second log is older: its times would be before the boot of the first.
+    let bytes = [log(100 * SECOND, BOOT), log(50 * SECOND, BOOT - 86_400 * SECOND)].concat();
+    let log = open(&bytes.into());
+    assert_eq!(log.info().utc, None);
+    let first = |topic| log.records(&Select::topic(topic)).next().unwrap().unwrap().time.unwrap().nanos;
+    assert_eq!((first("t/0"), first("t/0#2")), (100_000_000_000, 50_000_000_000));
+    let sessions = log.sessions();
+    assert_eq!(sessions.len(), 2);
+    assert_ne!(sessions[0].utc, sessions[1].utc);
+}
+
+#[test]
+fn a_pipe_shows_no_time_by_the_clock_of_another_log() {
+    let (bytes, _) = joined();
+    let mut stream = UlogStream::new(&bytes[..], &ReadOptions::default()).unwrap();
+    let mut times = Vec::new();
+    while let Some(record) = stream.next_record().unwrap() {
+        times.push(record.time);
+    }
+    assert!(times[..60].iter().all(Option::is_some) && times[60..].iter().all(Option::is_none));
+    assert_eq!(stream.info().utc, None);
+}
+
+/// Returns a log whose clock restarts behind its first three seconds: the messages of the second one
+/// follow those of the first.
+fn restarted() -> (Vec<u8>, u64) {
+    let first = log(100 * SECOND, BOOT);
+    let second = log(2 * SECOND, BOOT + 3600 * SECOND);
+    let reader = open(&second.clone().into());
+    let (rows, _) = reader.messages().find(|(_, message)| message.msg_type() == b'D').unwrap();
+    let at = first.len() as u64;
+    ([&first[..], &second[usize::try_from(rows).unwrap()..]].concat(), at)
+}
+
+#[test]
+fn a_clock_that_restarts_is_named_and_has_no_utc() {
+    let (bytes, at) = restarted();
+    let log = open(&bytes.into());
+    let note = log.diagnostics().list().iter().find(|note| note.rule.name == "clock_restarts").unwrap();
+    let text = format!("the clock restarts at byte {at}: 60 records from 2.0 s to 4.9 s");
+    assert_eq!((note.range.start, &note.message), (at, &text));
+    assert_eq!(log.info().utc, None);
+    let sessions = log.sessions();
+    let utc: Vec<_> = sessions.iter().map(|session| session.utc.as_ref().unwrap().nanos / 1000).collect();
+    assert_eq!(utc, [BOOT, BOOT + 3600 * SECOND].map(|boot| i64::try_from(boot).unwrap()));
+    let detail = log.info().details.iter().find(|detail| detail.key == "sessions").unwrap();
+    assert!(detail.text.as_ref().unwrap().contains("2.0 s to 4.9 s"), "{detail:?}");
+}
+
+#[test]
+fn a_slice_without_a_part_says_so() {
+    let (bytes, at) = restarted();
+    let log = open(&bytes.into());
+    let mut out = Vec::new();
+    let report = log.slice(&Select::all().between(Some(100_000_000_000), None), &mut out).unwrap();
+    assert_eq!(report.records, 60);
+    let detail = report.details.iter().find(|detail| detail.key == "sessions_left_out").unwrap();
+    let text = detail.text.as_ref().unwrap();
+    assert!(text.contains("all 60 records") && text.contains(&format!("byte {at} ")), "{text}");
+    // A slice across both logs keeps the header, where the clock changes.
+    let (bytes, _) = joined();
+    let log = open(&bytes.into());
+    let mut out = Vec::new();
+    let select = Select::all().between(Some(101_000_000_000), None);
+    assert_eq!(log.slice(&select, &mut out).unwrap().records, 100);
+    let cut = open(&out.into());
+    assert_eq!((codes(&cut), cut.sessions().len()), (vec!["second_header"], 2));
+    assert_eq!(utc(&cut, "t/0#2"), utc(&log, "t/0#2"));
+}
+
+/// Each session becomes a log with its own UTC, and a file of one session is one log.
+#[test]
+fn sessions_become_logs() {
+    for (bytes, boots) in
+        [(joined().0, [BOOT, BOOT + 86_400 * SECOND]), (restarted().0, [BOOT, BOOT + 3600 * SECOND])]
+    {
+        let log = open(&bytes.into());
+        let sessions = log.sessions();
+        assert_eq!(sessions.iter().map(|session| session.records).sum::<u64>(), log.info().records);
+        for (session, boot) in sessions.iter().zip(boots) {
+            let mut out = Vec::new();
+            let report = log.write_session(session, &mut out).unwrap();
+            let part = open(&out.into());
+            assert_eq!((report.records, part.info().records), (60, 60));
+            assert_eq!(codes(&part), [""; 0]);
+            assert_eq!(part.info().utc.as_ref().unwrap().nanos, i64::try_from(boot * 1000).unwrap());
+            assert_eq!(part.sessions().len(), 0);
+            assert_eq!(part.texts().unwrap().count(), 30);
+            assert_eq!(part.topics().len(), 2);
+        }
+    }
+    let one = log(SECOND, BOOT);
+    assert!(open(&one.into()).sessions().is_empty());
+}
+
+#[test]
+fn recovery_keeps_a_second_header() {
+    let (bytes, at) = joined();
+    let recover = |bytes: &[u8]| {
+        let mut out = Vec::new();
+        let recovery = open(&bytes.to_vec().into()).recover(&mut out, &RecoverOptions::default()).unwrap();
+        (recovery, out)
+    };
+    let (recovery, out) = recover(&bytes);
+    assert!(recovery.unchanged && out == bytes);
+    let mut damaged = bytes.clone();
+    damaged.splice(
+        usize::try_from(at).unwrap() - 5..,
+        [&[0xFF; 40][..], &bytes[usize::try_from(at).unwrap()..]].concat(),
+    );
+    let (recovery, out) = recover(&damaged);
+    let sizes = recovery.kept_bytes + recovery.lost_bytes();
+    assert_eq!((sizes, recovery.records), (damaged.len() as u64, 120));
+    assert_eq!(open(&out.into()).sessions().len(), 2);
+}
